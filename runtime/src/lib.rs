@@ -1,0 +1,1 @@
+//! One-sided communication: windows, epochs and transfers between the ranks of a job.

@@ -1,0 +1,1 @@
+//! Helpers for the cross-crate tests. Nothing else may depend on this package.
