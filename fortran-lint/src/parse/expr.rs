@@ -143,7 +143,7 @@ impl<'t> Expressions<'t> {
 
     fn trailers(&mut self, c: &mut Cursor<'_>, mut id: ExprId) -> Parsed<ExprId> {
         let start = self.tree.span(id);
-        loop {
+        for _ in 0..DEPTH_MAX {
             match c.kind(0) {
                 T::Open => {
                     let args = self.arguments(c)?;
@@ -165,6 +165,7 @@ impl<'t> Expressions<'t> {
                 _ => return Ok(id),
             }
         }
+        Err(NotUnderstood)
     }
 
     /// `( … )` behind a name.
