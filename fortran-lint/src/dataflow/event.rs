@@ -136,24 +136,28 @@ pub(super) struct Events {
 
 /// Inquiry procedures, which look at a variable's shape or address and not at its value.
 const INQUIRIES: &[&str] = &[
-    "allocated", "associated", "bit_size", "c_funloc", "c_loc", "c_sizeof", "digits", "epsilon", "extends_type_of", "huge", "is_contiguous",
-    "kind", "lbound", "len", "loc", "maxexponent", "minexponent", "precision", "present", "radix", "range", "rank", "same_type_as", "shape",
-    "size", "sizeof", "storage_size", "tiny", "ubound",
+    "allocated", "associated", "bit_size", "c_funloc", "c_loc", "c_sizeof", "digits", "epsilon",
+    "extends_type_of", "huge", "is_contiguous", "kind", "lbound", "len", "loc", "maxexponent",
+    "minexponent", "precision", "present", "radix", "range", "rank", "same_type_as", "shape", "size",
+    "sizeof", "storage_size", "tiny", "ubound",
 ];
 
 /// Intrinsic functions and subroutines that real codes call with arrays. The list need not be complete: what is not on
 /// it is an unknown function.
 const INTRINSICS: &[&str] = &[
-    "abs", "achar", "acos", "adjustl", "adjustr", "aimag", "aint", "alog", "alog10", "all", "amax0", "amax1", "amin0", "amin1", "amod",
-    "anint", "any", "asin", "atan", "atan2", "atomic_define", "atomic_ref", "btest", "cabs", "ceiling", "char", "cmplx", "conjg", "cos",
-    "cosh", "count", "cpu_time", "cshift", "dabs", "date_and_time", "datan", "datan2", "dble", "dcmplx", "dcos", "dexp", "dfloat", "dim",
-    "dlog", "dlog10", "dmax1", "dmin1", "dmod", "dot_product", "dprod", "dreal", "dsign", "dsin", "dsqrt", "dtan", "eoshift", "erf", "erfc",
-    "exp", "exponent", "float", "floor", "fraction", "gamma", "get_command_argument", "iabs", "iachar", "iand", "ibclr", "ibits", "ibset",
-    "ichar", "idint", "ieor", "ifix", "index", "int", "ior", "ishft", "ishftc", "isign", "len_trim", "lge", "lgt", "lle", "llt", "log",
-    "log10", "logical", "log_gamma", "matmul", "max", "max0", "max1", "maxloc", "maxval", "merge", "min", "min0", "min1", "minloc", "minval",
-    "mod", "modulo", "mvbits", "nearest", "nint", "not", "pack", "product", "random_number", "real", "repeat", "reshape", "scale", "scan",
-    "set_exponent", "sign", "sin", "sinh", "sngl", "spacing", "spread", "sqrt", "sum", "system_clock", "tan", "tanh", "transfer", "transpose",
-    "trim", "unpack", "verify",
+    "abs", "achar", "acos", "adjustl", "adjustr", "aimag", "aint", "all", "alog", "alog10", "amax0",
+    "amax1", "amin0", "amin1", "amod", "anint", "any", "asin", "atan", "atan2", "atomic_define",
+    "atomic_ref", "btest", "cabs", "ceiling", "char", "cmplx", "conjg", "cos", "cosh", "count", "cpu_time",
+    "cshift", "dabs", "datan", "datan2", "date_and_time", "dble", "dcmplx", "dcos", "dexp", "dfloat", "dim",
+    "dlog", "dlog10", "dmax1", "dmin1", "dmod", "dot_product", "dprod", "dreal", "dsign", "dsin", "dsqrt",
+    "dtan", "eoshift", "erf", "erfc", "exp", "exponent", "float", "floor", "fraction", "gamma",
+    "get_command_argument", "iabs", "iachar", "iand", "ibclr", "ibits", "ibset", "ichar", "idint", "ieor",
+    "ifix", "index", "int", "ior", "ishft", "ishftc", "isign", "len_trim", "lge", "lgt", "lle", "llt",
+    "log", "log10", "log_gamma", "logical", "matmul", "max", "max0", "max1", "maxloc", "maxval", "merge",
+    "min", "min0", "min1", "minloc", "minval", "mod", "modulo", "mvbits", "nearest", "nint", "not", "pack",
+    "product", "random_number", "real", "repeat", "reshape", "scale", "scan", "set_exponent", "sign", "sin",
+    "sinh", "sngl", "spacing", "spread", "sqrt", "sum", "system_clock", "tan", "tanh", "transfer",
+    "transpose", "trim", "unpack", "verify",
 ];
 
 /// Whether the name is that of an intrinsic procedure.

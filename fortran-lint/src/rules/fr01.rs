@@ -90,7 +90,7 @@ fn first_read(a: &Analysis<'_>, window: &Window) -> (Option<(u32, u32)>, bool) {
             if frees { Step::Stop } else { Step::On }
         }
         _ => {
-            has_shield |= a.shields_load(event, window.variable);
+            has_shield |= a.shields_store(event, window.variable);
             Step::On
         }
     });

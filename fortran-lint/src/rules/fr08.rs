@@ -129,7 +129,8 @@ fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId
     }
     let mut is_repeated = false;
     let reaches_end = a.walk(opened, |_, event| {
-        if a.shields_load(event, variable) {
+        // From here on the store has happened.
+        if a.shields_store(event, variable) {
             return Step::Stop;
         }
         is_repeated |= matches!(event.kind, EventKind::Write { variable: own, .. } if own == variable);
