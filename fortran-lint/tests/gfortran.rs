@@ -21,9 +21,9 @@ const RUN_SECONDS_MAX: u64 = 60;
 /// Flags that change nothing in the code: the bindings without interfaces are called with arguments of several types.
 const FLAGS: [&str; 2] = ["-w", "-fallow-argument-mismatch"];
 
-/// MPI_F_SYNC_REG between a persistent send's store and its start stops the program with MPICH 4.0 and these two
-/// bindings, at -O0 too; the cause is not known.
-const NOT_RUN: [&str; 2] = ["h03_c7_b0_r5.f90", "h03_c7_b1_r5.f90"];
+/// An empty MPI_F_SYNC_REG. That of MPICH 4.0 for `mpif.h` and `use mpi` writes through a second argument, which nobody
+/// passes, and so destroys whatever the register happens to point to.
+const SYNC: &str = "subroutine MPI_F_SYNC_REG(buf)\n  double precision :: buf(*)\nend subroutine\n";
 
 /// What one program printed at one level.
 struct Outcome {
@@ -32,7 +32,7 @@ struct Outcome {
     is_stale: bool,
 }
 
-// covers: REG-XFORM-01
+
 #[test]
 fn only_reported_programs_print_stale_values() {
     let Some(compiler) = compiler() else {
@@ -87,7 +87,7 @@ fn judge(outcomes: &[Outcome]) {
         assert!(!breaks_at_o0 || name.starts_with("h04"), "{name} is stale at -O0: the run itself cannot be trusted");
     }
     println!("{} programs at {} levels, {n_stale} print stale values", names.len(), LEVELS.len());
-    let n_expected = hazard_files("", "h0").len() - NOT_RUN.len() - hazard_files("", "h06").len() + seed_files().len();
+    let n_expected = hazard_files("", "h0").len() - hazard_files("", "h06").len() + seed_files().len();
     assert_eq!(outcomes.len(), n_expected * LEVELS.len(), "every program ran at every level");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -140,7 +140,9 @@ impl Job {
             Job::Subroutines { level, files } => subroutines(compiler, folder, level, files),
             Job::Program { level, name } => {
                 let program = folder.join(format!("{name}{level}"));
-                build(compiler, level, &[hazard_folder().join(name)], &program);
+                let sync = folder.join(format!("{name}{level}_sync.f90"));
+                std::fs::write(&sync, SYNC).expect("the empty routine can be written");
+                build(compiler, level, &[hazard_folder().join(name), sync], &program);
                 let output = run(&program);
                 let is_stale = output.contains("STALE") || output.contains("LOST");
                 assert!(is_stale || output.contains("ok"), "{name} at {level} printed: {output}");
@@ -151,7 +153,6 @@ impl Job {
 }
 
 fn group(compiler: &str, folder: &Path, level: &'static str, title: &str, files: &[String]) -> Vec<Outcome> {
-    let files: Vec<&String> = files.iter().filter(|name| !NOT_RUN.contains(&name.as_str())).collect();
     let mut text = String::new();
     let mut calls = String::new();
     for (i, name) in files.iter().enumerate() {
@@ -165,8 +166,7 @@ fn group(compiler: &str, folder: &Path, level: &'static str, title: &str, files:
     std::fs::write(&main, driver(&calls)).expect("the driver can be written");
     let program = folder.join(format!("{title}{level}"));
     build(compiler, level, &[units, main], &program);
-    let names: Vec<String> = files.iter().map(|name| name.to_string()).collect();
-    outcomes(&names, level, &run(&program), "42")
+    outcomes(files, level, &run(&program), "42")
 }
 
 fn subroutines(compiler: &str, folder: &Path, level: &'static str, files: &[String]) -> Vec<Outcome> {
@@ -189,7 +189,7 @@ fn subroutines(compiler: &str, folder: &Path, level: &'static str, files: &[Stri
 fn driver(calls: &str) -> String {
     format!(
         "program p\n  implicit none\n  include 'mpif.h'\n  integer :: ierr, r\n  call MPI_INIT(ierr)\n{calls}  call MPI_FINALIZE(ierr)\nend program\n\
-         subroutine DD(buf)\n  double precision :: buf(*)\nend subroutine\n"
+         subroutine DD(buf)\n  double precision :: buf(*)\nend subroutine\n{SYNC}"
     )
 }
 

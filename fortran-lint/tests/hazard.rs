@@ -138,7 +138,7 @@ fn the_expanded_cases_are_fresh() {
     assert!(stale.is_empty(), "stale, run with UPDATE=1: {stale:#?}");
 }
 
-// covers: REG-HAZ-10
+
 #[test]
 fn every_case_gets_its_verdict() {
     let mut wrong = Vec::new();

@@ -154,7 +154,7 @@ impl Seed {
                 _ => false,
             };
             if has_dummy {
-                all.push(format!("CALL MPI_F_SYNC_REG({buffer})"));
+                all.push(format!("CALL DD({buffer})"));
             }
             all.push(line.to_string());
         }

@@ -26,9 +26,9 @@
 //! - ASYNCHRONOUS (with `use mpi` or `use mpi_f08`): cheap, made for this.
 //! - COMMON or a module variable: any external procedure may change it, and the compiler knows.
 //! - VOLATILE: always right, slows down every access; not part of Fortran 77 and 90.
-//! - MPI_F_SYNC_REG(buff) after the closing synchronization, and before the opening one (see FR08).
+//! - An opaque call with `buff` as its argument after the closing synchronization, and before the opening one: FR08, FR13.
 
-use super::support::{OnDummy, Side, explain, finding, is_load, level, propose, relate, relate_declaration, shown};
+use super::support::{OnDummy, Side, explain, finding, is_load, level, propose, relate, relate_declaration, shown, without_attempts};
 use crate::dataflow::{Analysis, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::mpi::Class;
@@ -94,17 +94,17 @@ fn first_read(a: &Analysis<'_>, window: &Window) -> (Option<(u32, u32)>, bool) {
             Step::On
         }
     });
-    let mut first: Option<(u32, u32)> = None;
+    let mut reads: Vec<(u32, u32)> = Vec::new();
     for sync in syncs {
         a.walk(a.calls[sync as usize].event, |i, event| {
             if a.shields_load(event, window.variable) {
                 return Step::Stop;
             }
-            if is_load(a, event, window.variable) && first.is_none_or(|(read, _)| i < read) {
-                first = Some((i, sync));
+            if is_load(a, event, window.variable) && !reads.iter().any(|(read, _)| *read == i) {
+                reads.push((i, sync));
             }
             Step::On
         });
     }
-    (first, has_shield)
+    (without_attempts(a, &reads).first().copied(), has_shield)
 }

@@ -24,11 +24,11 @@
 //! - ASYNCHRONOUS (with `use mpi` or `use mpi_f08`), on the dummy argument and in the caller where it is one.
 //! - COMMON or a module variable.
 //! - VOLATILE, at the price of every access.
-//! - MPI_F_SYNC_REG(buf) after the finishing call, inside the loop for a persistent receive.
+//! - An opaque call with `buf` as its argument after the finishing call, inside the loop for a persistent receive (FR13).
 
 use std::collections::BTreeMap;
 
-use super::support::{OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown};
+use super::support::{OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown, without_attempts};
 use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part};
@@ -101,7 +101,9 @@ fn restarts(a: &Analysis<'_>, kind: EventKind, operation: &Operation) -> bool {
 }
 
 fn report(a: &Analysis<'_>, variable: Symbol, accesses: &Accesses) -> Option<Finding> {
-    let (&first, access) = accesses.first.first_key_value()?;
+    let all: Vec<(u32, Access)> = accesses.first.iter().map(|(&i, &access)| (i, access)).collect();
+    let kept = without_attempts(a, &all);
+    let &(first, access) = kept.first()?;
     let event = &a.events[first as usize];
     let base = if accesses.is_persistent_read { Level::Error } else { Level::Warning };
     let verb = match event.kind {
@@ -109,10 +111,10 @@ fn report(a: &Analysis<'_>, variable: Symbol, accesses: &Accesses) -> Option<Fin
         _ => "read",
     };
     let message = format!(
-        "`{}` is {verb} after {}, which does not name it: the access may be moved before the call{}",
+        "`{}` is {verb} after {}, which does not name it: the access may be moved before the wait{}",
         a.name(variable),
         shown(a, access.finish),
-        others(accesses.first.len() - 1),
+        others(kept.len() - 1),
     );
     let mut found = finding(a, "FR02", level(a, variable, base, OnDummy::Keep), variable, event.span, message);
     let started = &a.calls[access.operation.call as usize];

@@ -20,10 +20,10 @@
 //! ## What to do
 //!
 //! - ASYNCHRONOUS, COMMON, a module variable or VOLATILE, as for FR01.
-//! - MPI_F_SYNC_REG(buf) or MPI_GET_ADDRESS(buf, …) between the receive and the read. With `use mpi` the address
+//! - MPI_GET_ADDRESS(buf, …) or another opaque call (FR13) between the receive and the read. With `use mpi` the address
 //!   routine may be declared INTENT(IN) and then does not help.
 
-use super::support::{OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown};
+use super::support::{OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown, without_attempts};
 use crate::dataflow::{Analysis, Operation, Phase, Step};
 use crate::finding::{Finding, Level};
 
@@ -59,7 +59,8 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Option<Finding> {
             Step::On
         });
     }
-    let &(first, end) = reads.iter().min()?;
+    let reads = without_attempts(a, &reads);
+    let &(first, end) = reads.first()?;
     let name = a.name(variable);
     let message = format!(
         "`{name}` is read after {} has received into it by its address: the read may give the value from before{}",

@@ -18,7 +18,7 @@
 //! ## What to do
 //!
 //! - ASYNCHRONOUS, COMMON, a module variable or VOLATILE, as for FR01.
-//! - MPI_F_SYNC_REG(buf) or MPI_GET_ADDRESS(buf, …) between the store and the send, inside the loop for a persistent one.
+//! - MPI_GET_ADDRESS(buf, …) or another opaque call (FR13) between the store and the send, inside the loop for a persistent one.
 
 use std::collections::BTreeMap;
 

@@ -26,7 +26,7 @@
 //! ## What to do
 //!
 //! - ASYNCHRONOUS, COMMON, a module variable or VOLATILE, as for FR01.
-//! - MPI_F_SYNC_REG(buff) between the store and the opening call. After it is too late (FR14).
+//! - An opaque call with `buff` as its argument (FR13) between the store and the opening call. After it is too late (FR14).
 
 use std::collections::BTreeMap;
 

@@ -16,5 +16,6 @@
 //!
 //! ## What to do
 //!
-//! - MPI_F_SYNC_REG, which belongs to the library.
+//! - MPI_F_SYNC_REG with `use mpi_f08`, which belongs to the library. With `mpif.h` and `use mpi` that of MPICH 4.0 writes
+//!   zero through a second argument that callers do not pass, so that it destroys memory: take a routine of your own.
 //! - An empty routine compiled apart, without optimisation across files; tell the linter by `--dummy NAME`.

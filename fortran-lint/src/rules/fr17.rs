@@ -18,7 +18,7 @@
 //! ## What to do
 //!
 //! - VOLATILE: a polled variable is what it was made for.
-//! - MPI_F_SYNC_REG(flag) in the loop.
+//! - An opaque call with `flag` as its argument in the loop.
 
 use super::support::{OnDummy, Side, explain, finding, level, relate, relate_declaration};
 use crate::dataflow::{Analysis, Event, EventKind};
@@ -145,6 +145,6 @@ fn report(a: &Analysis<'_>, here: Loop, event: &Event, watch: &Watch) -> Finding
     explain(a, &mut found, variable, Side::Load, 0);
     let _ = here;
     found.remedies.push(format!("declare `{name}` VOLATILE"));
-    found.remedies.push(format!("call MPI_F_SYNC_REG({name}) in the loop"));
+    found.remedies.push(format!("call an empty external routine, compiled apart, with `{name}` as its argument in the loop"));
     found
 }

@@ -105,7 +105,11 @@ pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
     if has_interface {
         add(format!("declare `{name}` VOLATILE, which slows down every access"));
     }
-    add(format!("call MPI_F_SYNC_REG({name}), or an empty external routine compiled apart with `{name}` as its argument, {sync_place}"));
+    // MPICH 4.0 has an MPI_F_SYNC_REG for the older bindings that writes through a second argument.
+    add(match a.binding {
+        Binding::F08 => format!("call MPI_F_SYNC_REG({name}) {sync_place}"),
+        _ => format!("call an empty external routine, compiled apart, with `{name}` as its argument {sync_place}"),
+    });
 }
 
 /// Adds the reasons why remedies that were tried fail.
@@ -195,6 +199,21 @@ pub(super) fn is_load(a: &Analysis<'_>, event: &Event, variable: Symbol) -> bool
         }
         _ => false,
     }
+}
+
+/// Leaves out calls that were meant as remedies, so that the finding stands at the access behind them; they stay when
+/// there is nothing else.
+pub(super) fn without_attempts<T: Copy>(a: &Analysis<'_>, accesses: &[(u32, T)]) -> Vec<(u32, T)> {
+    let is_attempt = |i: u32| match a.events[i as usize].kind {
+        EventKind::Pass { to: PassedTo::User(call), .. } => a.calls[call as usize].args.len() == 1,
+        _ => false,
+    };
+    let mut kept: Vec<(u32, T)> = accesses.iter().copied().filter(|(i, _)| !is_attempt(*i)).collect();
+    if kept.is_empty() {
+        kept = accesses.to_vec();
+    }
+    kept.sort_by_key(|(i, _)| *i);
+    kept
 }
 
 /// "and 3 other places" behind a message, or nothing.
