@@ -68,7 +68,8 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
                 .map(|statement| statement.span)
                 .collect(),
             n_statements: tree.statements.len(),
-            n_lines: input.bytes.split(|&byte| byte == b'\n').count() - usize::from(input.bytes.ends_with(b"\n")),
+            n_lines: input.bytes.split(|&byte| byte == b'\n').count()
+                - usize::from(input.bytes.ends_with(b"\n")),
         }
     })
 }
@@ -97,7 +98,8 @@ fn check_file(context: FileContext<'_>) -> Vec<Finding> {
 fn is_wanted(finding: &Finding, options: &Options) -> bool {
     let is_selected = options.select.is_empty()
         || options.select.iter().any(|code| {
-            code.eq_ignore_ascii_case(finding.rule) || finding.because.iter().any(|reason| code.eq_ignore_ascii_case(reason))
+            code.eq_ignore_ascii_case(finding.rule)
+                || finding.because.iter().any(|reason| code.eq_ignore_ascii_case(reason))
         });
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
@@ -107,7 +109,9 @@ fn procedures<'a>(tree: &'a Tree, model: &'a Model) -> impl Iterator<Item = Stri
     model
         .units
         .iter()
-        .filter(|unit| matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure))
+        .filter(|unit| {
+            matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure)
+        })
         .filter_map(|unit| unit.name)
         .map(|name| tree.symbols.name(name.symbol).to_string())
 }
@@ -145,7 +149,10 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], map: impl Fn(&T) -> R + Sync) -> V
                 })
             })
             .collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     });
     let mut all: Vec<(usize, R)> = parts.into_iter().flatten().collect();
     all.sort_by_key(|(i, _)| *i);

@@ -39,6 +39,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { select: Vec::new(), min_level: Level::Note, standard: Standard::default(), dummies: Vec::new() }
+        Options {
+            select: Vec::new(),
+            min_level: Level::Note,
+            standard: Standard::default(),
+            dummies: Vec::new(),
+        }
     }
 }

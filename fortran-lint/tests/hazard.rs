@@ -112,7 +112,12 @@ fn cases() -> Vec<Case> {
             name: format!("h06_{suffix}.f90"),
             defines: defines.clone(),
             expected: unless_volatile(
-                [one("error", "FR01", "flag", &[]), one("error", "FR17", "flag", &[]), one("error", "FR17", "f", &["FR19"])].concat(),
+                [
+                    one("error", "FR01", "flag", &[]),
+                    one("error", "FR17", "flag", &[]),
+                    one("error", "FR17", "f", &["FR19"]),
+                ]
+                .concat(),
             ),
         });
         cases.push(Case {
@@ -129,15 +134,16 @@ fn cases() -> Vec<Case> {
 fn the_expanded_cases_are_fresh() {
     let mut stale = Vec::new();
     for case in cases() {
-        let source = std::fs::read_to_string(package().join("tests/hazard").join(case.source)).expect("the program is there");
-        let defines: Vec<String> = case.defines.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let source = std::fs::read_to_string(package().join("tests/hazard").join(case.source))
+            .expect("the program is there");
+        let defines: Vec<String> =
+            case.defines.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let head = format!("! {} with {}\n{}", case.source, defines.join(" "), header(&case.expected));
         let text = head + &preprocess(&source, &case.defines);
         update(&package().join("tests/fixtures/hazard").join(&case.name), &text, &mut stale);
     }
     assert!(stale.is_empty(), "stale, run with UPDATE=1: {stale:#?}");
 }
-
 
 #[test]
 fn every_case_gets_its_verdict() {

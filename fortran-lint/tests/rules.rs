@@ -12,7 +12,8 @@ fn unit(binding: &str, declarations: &str, body: &str) -> String {
         "mpif.h" => "include 'mpif.h'".to_string(),
         other => format!("use {other}"),
     };
-    let (before, behind) = if binding == "mpif.h" { (String::new(), header) } else { (header, String::new()) };
+    let (before, behind) =
+        if binding == "mpif.h" { (String::new(), header) } else { (header, String::new()) };
     format!(
         "subroutine work(comm)\n{before}\nimplicit none\n{behind}\ninteger :: comm, ierr, req, req2, reqs(2), win, group, i, n, x, y, type, status(10)\n\
          logical :: flag\ninteger(kind=MPI_ADDRESS_KIND) :: address, size, zero\n{declarations}\n{body}\nend subroutine\n"
@@ -75,14 +76,25 @@ fn window_memory_read_after_each_synchronization() {
         ("barrier", "call MPI_BARRIER(comm, ierr)"),
         ("fence", FENCE),
         ("post and wait", "call MPI_WIN_POST(group, 0, win, ierr)\ncall MPI_WIN_WAIT(win, ierr)"),
-        ("lock and unlock", "call MPI_WIN_LOCK(MPI_LOCK_SHARED, 0, 0, win, ierr)\ncall MPI_WIN_UNLOCK(0, win, ierr)"),
+        (
+            "lock and unlock",
+            "call MPI_WIN_LOCK(MPI_LOCK_SHARED, 0, 0, win, ierr)\ncall MPI_WIN_UNLOCK(0, win, ierr)",
+        ),
     ];
     for (_, sync) in styles {
-        check_body("integer :: buf(4)", &format!("{CREATE}\n{sync}\nx = buf(1)"), &["error FR01 buf: integer :: buf(4)"]);
+        check_body(
+            "integer :: buf(4)",
+            &format!("{CREATE}\n{sync}\nx = buf(1)"),
+            &["error FR01 buf: integer :: buf(4)"],
+        );
     }
     check_body("integer :: buf(4)", &format!("{CREATE}\n{FENCE}"), &["warning FR01 buf: integer :: buf(4)"]);
     // Another variable is no access.
-    check_body("integer :: buf(4), other(4)", &format!("{CREATE}\n{FENCE}\nx = other(1)"), &["warning FR01 buf: integer :: buf(4), other(4)"]);
+    check_body(
+        "integer :: buf(4), other(4)",
+        &format!("{CREATE}\n{FENCE}\nx = other(1)"),
+        &["warning FR01 buf: integer :: buf(4), other(4)"],
+    );
     // Not declared at all: the creating call.
     check_text(
         "subroutine s\ninclude 'mpif.h'\ncall MPI_WIN_CREATE(buf, n, 8, MPI_INFO_NULL, m, iwin, ierr)\ncall MPI_WIN_FENCE(0, iwin, ierr)\nx = buf\nend\n",
@@ -113,43 +125,70 @@ fn receive_buffers_used_after_each_finishing_call() {
         &warning,
     );
     // The request passed through a copy.
-    check_body("integer :: buf", &format!("{RECEIVE}\nreq2 = req\ncall MPI_WAIT(req2, status, ierr)\nx = buf"), &warning);
+    check_body(
+        "integer :: buf",
+        &format!("{RECEIVE}\nreq2 = req\ncall MPI_WAIT(req2, status, ierr)\nx = buf"),
+        &warning,
+    );
     // Two requests, only one waited for: the other buffer is still open.
     check_body(
         "integer :: buf, late",
-        &format!("{RECEIVE}\ncall MPI_IRECV(late, 1, MPI_INTEGER, 0, 8, comm, req2, ierr)\n{WAIT}\nx = buf\ny = late"),
+        &format!(
+            "{RECEIVE}\ncall MPI_IRECV(late, 1, MPI_INTEGER, 0, 8, comm, req2, ierr)\n{WAIT}\nx = buf\ny = late"
+        ),
         &["warning FR02 buf: x = buf", "error FR15 late: y = late"],
     );
     let elements = "call MPI_IRECV(buf, 1, MPI_INTEGER, 0, 7, comm, reqs(1), ierr)\ncall MPI_WAIT(reqs(2), status, ierr)\nx = buf";
     check_body("integer :: buf", elements, &["error FR15 buf: x = buf"]);
     // One finding per buffer and unit, with the number of places.
-    let report = check_one("w.f90", unit("mpi", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf\ny = buf + 1\nn = buf")).as_bytes(), &Options::default());
+    let report = check_one(
+        "w.f90",
+        unit("mpi", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf\ny = buf + 1\nn = buf"))
+            .as_bytes(),
+        &Options::default(),
+    );
     assert_eq!(report.findings.len(), 1);
-    assert!(report.findings[0].message.ends_with("may be moved before the wait, and in 2 other places"), "{}", report.findings[0].message);
+    assert!(
+        report.findings[0].message.ends_with("may be moved before the wait, and in 2 other places"),
+        "{}",
+        report.findings[0].message
+    );
 }
 
 // covers: REG-LINT-03
 #[test]
 fn hidden_receives_read_afterwards() {
     let receive = "call MPI_RECV(MPI_BOTTOM, 1, type, 0, 7, comm, status, ierr)";
-    check_body("integer :: buf", &format!("{HIDE}\nx = buf\n{receive}\ny = buf"), &["error FR03 buf: y = buf"]);
+    check_body(
+        "integer :: buf",
+        &format!("{HIDE}\nx = buf\n{receive}\ny = buf"),
+        &["error FR03 buf: y = buf"],
+    );
     let two = "call MPI_GET_ADDRESS(a, displs(1), ierr)\ncall MPI_GET_ADDRESS(b, displs(2), ierr)\n\
                call MPI_TYPE_CREATE_STRUCT(2, lengths, displs, types, type, ierr)\ncall MPI_TYPE_COMMIT(type, ierr)";
     let names = "integer :: a, b, c, lengths(2), types(2)\ninteger(kind=MPI_ADDRESS_KIND) :: displs(2)";
-    check_body(names, &format!("{two}\n{receive}\nx = a\ny = b\nn = c"), &["error FR03 a: x = a", "error FR03 b: y = b"]);
+    check_body(
+        names,
+        &format!("{two}\n{receive}\nx = a\ny = b\nn = c"),
+        &["error FR03 a: x = a", "error FR03 b: y = b"],
+    );
     // Nonblocking: behind the wait.
     let start = "call MPI_IRECV(MPI_BOTTOM, 1, type, 0, 7, comm, req, ierr)";
     check_body("integer :: buf", &format!("{HIDE}\n{start}\n{WAIT}\ny = buf"), &["error FR03 buf: y = buf"]);
     // The old names.
     check_body(
         "integer :: buf, a",
-        &format!("call MPI_ADDRESS(buf, a, ierr)\ncall MPI_TYPE_STRUCT(1, 1, a, MPI_INTEGER, type, ierr)\n{receive}\ny = buf"),
+        &format!(
+            "call MPI_ADDRESS(buf, a, ierr)\ncall MPI_TYPE_STRUCT(1, 1, a, MPI_INTEGER, type, ierr)\n{receive}\ny = buf"
+        ),
         &["error FR03 buf: y = buf"],
     );
     // A distance between two addresses is no address.
     check_body(
         "integer :: buf, base\ninteger(kind=MPI_ADDRESS_KIND) :: a, b, d",
-        &format!("call MPI_GET_ADDRESS(buf, a, ierr)\ncall MPI_GET_ADDRESS(base, b, ierr)\nd = a - b\ncall MPI_TYPE_CREATE_HINDEXED(1, 1, d, MPI_INTEGER, type, ierr)\n{receive}\ny = buf"),
+        &format!(
+            "call MPI_GET_ADDRESS(buf, a, ierr)\ncall MPI_GET_ADDRESS(base, b, ierr)\nd = a - b\ncall MPI_TYPE_CREATE_HINDEXED(1, 1, d, MPI_INTEGER, type, ierr)\n{receive}\ny = buf"
+        ),
         &[],
     );
 }
@@ -187,7 +226,11 @@ fn window_stores_before_each_opening_call() {
 // covers: REG-SAFE-07
 #[test]
 fn outgoing_data_needs_the_dummy_before_the_opening_call() {
-    check_body("integer :: buf(4)", &format!("{CREATE}\nbuf(1) = 5\ncall opaque(buf)\ncall MPI_BARRIER(comm, ierr)"), &[]);
+    check_body(
+        "integer :: buf(4)",
+        &format!("{CREATE}\nbuf(1) = 5\ncall opaque(buf)\ncall MPI_BARRIER(comm, ierr)"),
+        &[],
+    );
     check_body(
         "integer :: buf(4)",
         &format!("{CREATE}\nbuf(1) = 5\ncall MPI_BARRIER(comm, ierr)\ncall opaque(buf)"),
@@ -224,12 +267,18 @@ fn common_is_accepted() {
         format!("{RECEIVE}\n{WAIT}\nx = buf"),
         format!("{HIDE}\ncall MPI_RECV(MPI_BOTTOM, 1, type, 0, 7, comm, status, ierr)\nx = buf"),
         format!("{HIDE}\nbuf = 1\ncall MPI_SEND(MPI_BOTTOM, 1, type, 0, 7, comm, ierr)"),
-        format!("call MPI_RECV_INIT(buf, 1, MPI_INTEGER, 0, 7, comm, req, ierr)\ncall MPI_START(req, ierr)\n{WAIT}\nx = buf"),
+        format!(
+            "call MPI_RECV_INIT(buf, 1, MPI_INTEGER, 0, 7, comm, req, ierr)\ncall MPI_START(req, ierr)\n{WAIT}\nx = buf"
+        ),
     ];
     for body in &bodies {
         check_body("integer :: buf\ncommon /block/ buf", body, &[]);
         check_body("integer :: buf\ncommon buf", body, &[]);
-        check_body("integer :: buf, member, z(3)\nequivalence (buf, member), (member, z(1))\ncommon // z", body, &[]);
+        check_body(
+            "integer :: buf, member, z(3)\nequivalence (buf, member), (member, z(1))\ncommon // z",
+            body,
+            &[],
+        );
         let unsafe_findings = said(&unit("mpif.h", "integer :: buf", body), &Options::default());
         assert!(!unsafe_findings.is_empty(), "the local twin is reported:\n{body}");
     }
@@ -260,7 +309,12 @@ fn asynchronous_is_accepted_from_2003_on() {
 // covers: REG-SAFE-05
 #[test]
 fn an_opaque_call_between_makes_the_access_safe() {
-    for dummy in ["call opaque(buf)", "call MPI_F_SYNC_REG(buf)", "call RMA_Sync_reg(buf)", "call MPI_GET_ADDRESS(buf, address, ierr)"] {
+    for dummy in [
+        "call opaque(buf)",
+        "call MPI_F_SYNC_REG(buf)",
+        "call RMA_Sync_reg(buf)",
+        "call MPI_GET_ADDRESS(buf, address, ierr)",
+    ] {
         check_body("integer :: buf", &format!("{RECEIVE}\n{WAIT}\n{dummy}\nx = buf"), &[]);
     }
     // The address routine of module mpi may be INTENT(IN).
@@ -268,7 +322,8 @@ fn an_opaque_call_between_makes_the_access_safe() {
     check_text(&unit("mpi", "integer :: buf", &address), &["warning FR02 buf: x = buf because FR19"]);
     check_text(&unit("mpi_f08", "integer :: buf", &address), &[]);
     // One that the user knows to be opaque.
-    let own = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\ncall dd(buf)\nx = buf")) + "subroutine dd(b)\ninteger :: b\nend subroutine\n";
+    let own = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\ncall dd(buf)\nx = buf"))
+        + "subroutine dd(b)\ninteger :: b\nend subroutine\n";
     check_text(&own, &["warning FR02 buf: x = buf because FR13"]);
     let known = Options { dummies: vec!["DD".to_string()], ..Options::default() };
     assert!(said(&own, &known).is_empty());
@@ -284,9 +339,15 @@ fn a_dummy_in_the_program_or_in_the_wrong_place_is_named() {
     let reports = check(&[input("one.f90", &one), input("other.f90", other)], &Options::default());
     assert_eq!(reports[0].findings.len(), 1);
     assert_eq!(reports[0].findings[0].because, ["FR13"]);
-    assert!(reports[0].findings[0].related.iter().any(|related| related.message.contains("part of the program")));
+    assert!(
+        reports[0].findings[0].related.iter().any(|related| related.message.contains("part of the program"))
+    );
     // Before the wait, and in one branch only.
-    check_body("integer :: buf", &format!("{RECEIVE}\ncall opaque(buf)\n{WAIT}\nx = buf"), &["warning FR02 buf: x = buf because FR14"]);
+    check_body(
+        "integer :: buf",
+        &format!("{RECEIVE}\ncall opaque(buf)\n{WAIT}\nx = buf"),
+        &["warning FR02 buf: x = buf because FR14"],
+    );
     check_body(
         "integer :: buf",
         &format!("{RECEIVE}\n{WAIT}\nif (n > 1) then\ncall opaque(buf)\nend if\nx = buf"),
@@ -294,7 +355,9 @@ fn a_dummy_in_the_program_or_in_the_wrong_place_is_named() {
     );
     check_body(
         "integer :: buf",
-        &format!("{RECEIVE}\n{WAIT}\nif (n > 1) then\ncall opaque(buf)\nelse\ncall opaque(buf)\nend if\nx = buf"),
+        &format!(
+            "{RECEIVE}\n{WAIT}\nif (n > 1) then\ncall opaque(buf)\nelse\ncall opaque(buf)\nend if\nx = buf"
+        ),
         &[],
     );
     // The loop waits at its end and reads at its start: found on the way back.
@@ -314,13 +377,17 @@ fn a_dummy_in_the_program_or_in_the_wrong_place_is_named() {
 #[test]
 fn a_dummy_argument_counts_as_local() {
     let text = |attribute: &str| {
-        format!("subroutine work(buf)\nuse mpi\ninteger{attribute} :: buf\ninteger :: req, ierr, status(10), x, comm\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n")
+        format!(
+            "subroutine work(buf)\nuse mpi\ninteger{attribute} :: buf\ninteger :: req, ierr, status(10), x, comm\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
+        )
     };
     check_text(&text(""), &["warning FR02 buf: x = buf"]);
     check_text(&text(", volatile"), &[]);
     // Windows on a dummy argument are warnings.
     check_text(
-        &format!("subroutine work(buf)\nuse mpi\ninteger :: buf, win, ierr, x, comm\ninteger(kind=MPI_ADDRESS_KIND) :: size\n{CREATE}\nbuf = 1\n{FENCE}\nx = buf\nend subroutine\n"),
+        &format!(
+            "subroutine work(buf)\nuse mpi\ninteger :: buf, win, ierr, x, comm\ninteger(kind=MPI_ADDRESS_KIND) :: size\n{CREATE}\nbuf = 1\n{FENCE}\nx = buf\nend subroutine\n"
+        ),
         &["warning FR01 buf: integer :: buf, win, ierr, x, comm", "warning FR08 buf: buf = 1"],
     );
 }
@@ -353,7 +420,11 @@ fn buffers_touched_while_open() {
 fn what_is_not_known_is_not_accused() {
     // A store in a fence phase without transfers, and one behind a transfer.
     let put = "call MPI_PUT(other, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
-    check_body("integer, volatile :: buf\ninteger :: other", &format!("{CREATE}\n{FENCE}\nbuf = 1\n{FENCE}"), &[]);
+    check_body(
+        "integer, volatile :: buf\ninteger :: other",
+        &format!("{CREATE}\n{FENCE}\nbuf = 1\n{FENCE}"),
+        &[],
+    );
     check_body(
         "integer, volatile :: buf\ninteger :: other",
         &format!("{CREATE}\n{FENCE}\n{put}\nbuf = 1\n{FENCE}"),
@@ -362,7 +433,11 @@ fn what_is_not_known_is_not_accused() {
     // The request may have been finished by a procedure that gets it.
     check_body("integer :: buf", &format!("{RECEIVE}\ncall finish(req)\nx = buf"), &[]);
     // Another branch.
-    check_body("integer :: buf", &format!("if (n > 1) then\n{RECEIVE}\nend if\nbuf = 1\nif (n > 1) then\n{WAIT}\nend if"), &[]);
+    check_body(
+        "integer :: buf",
+        &format!("if (n > 1) then\n{RECEIVE}\nend if\nbuf = 1\nif (n > 1) then\n{WAIT}\nend if"),
+        &[],
+    );
     // Parts of one array for several messages.
     check_body(
         "integer :: buf(10)",
@@ -370,37 +445,67 @@ fn what_is_not_known_is_not_accused() {
         &[],
     );
     // A buffer from a module that is not seen.
-    check_text(&unit("mpi", "", &format!("{RECEIVE}\n{WAIT}\nx = buf")).replace("use mpi\n", "use mpi\nuse storage\n"), &[]);
-    check_text(&unit("mpi", "", &format!("{RECEIVE}\n{WAIT}\nx = buf")).replace("implicit none", "implicit none\ninclude 'storage.h'"), &[]);
+    check_text(
+        &unit("mpi", "", &format!("{RECEIVE}\n{WAIT}\nx = buf"))
+            .replace("use mpi\n", "use mpi\nuse storage\n"),
+        &[],
+    );
+    check_text(
+        &unit("mpi", "", &format!("{RECEIVE}\n{WAIT}\nx = buf"))
+            .replace("implicit none", "implicit none\ninclude 'storage.h'"),
+        &[],
+    );
 }
 
 // covers: REG-LINT-19
 #[test]
 fn names_are_resolved_unit_by_unit() {
     let one = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
-    let other = unit("mpif.h", "dimension buf(3)\ncommon /block/ buf, more(2:5)\ninteger :: buf, more", &format!("{RECEIVE}\n{WAIT}\ny = buf(1)")).replace("work", "other");
+    let other = unit(
+        "mpif.h",
+        "dimension buf(3)\ncommon /block/ buf, more(2:5)\ninteger :: buf, more",
+        &format!("{RECEIVE}\n{WAIT}\ny = buf(1)"),
+    )
+    .replace("work", "other");
     check_text(&format!("{one}{other}"), &["warning FR02 buf: x = buf"]);
     // Implicit typing: not declared, so local.
-    check_text(&format!("subroutine s\ninclude 'mpif.h'\ninteger status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend\n"), &["warning FR02 buf: x = buf"]);
+    check_text(
+        &format!("subroutine s\ninclude 'mpif.h'\ninteger status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend\n"),
+        &["warning FR02 buf: x = buf"],
+    );
     // Host association: a local of the host is no better; a module variable is.
-    let inner = format!("subroutine inner\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n");
-    check_text(&format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"), &["warning FR02 buf: x = buf"]);
+    let inner = format!(
+        "subroutine inner\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
+    );
+    check_text(
+        &format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"),
+        &["warning FR02 buf: x = buf"],
+    );
     check_text(&format!("module p\nuse mpi\ninteger :: buf\ncontains\n{inner}end module\n"), &[]);
     // VOLATILE given to a host's variable in the inner scope.
     let inner = inner.replace("integer ::", "volatile buf\ninteger ::");
     check_text(&format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"), &[]);
     // Use association, renamed.
-    let user = format!("subroutine s\nuse mpi\nuse m, only: buf => store\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n");
+    let user = format!(
+        "subroutine s\nuse mpi\nuse m, only: buf => store\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
+    );
     check_text(&format!("module m\ninteger :: store\nend module\n{user}"), &[]);
     // BLOCK DATA only initialises.
-    check_text(&format!("block data\ncommon /block/ buf\ndata buf /1/\nend block data\n{one}"), &["warning FR02 buf: x = buf"]);
+    check_text(
+        &format!("block data\ncommon /block/ buf\ndata buf /1/\nend block data\n{one}"),
+        &["warning FR02 buf: x = buf"],
+    );
 }
 
 // covers: REG-LINT-20
 #[test]
 fn an_element_concerns_its_array() {
     let receive = "call MPI_IRECV(buf(5), 3, MPI_INTEGER, 0, 7, comm, req, ierr)";
-    check_body("integer :: buf(10), other(10)", &format!("{receive}\n{WAIT}\nx = buf(7)"), &["warning FR02 buf: x = buf(7)"]);
+    check_body(
+        "integer :: buf(10), other(10)",
+        &format!("{receive}\n{WAIT}\nx = buf(7)"),
+        &["warning FR02 buf: x = buf(7)"],
+    );
     check_body("integer :: buf(10), other(10)", &format!("{receive}\n{WAIT}\nx = other(7)"), &[]);
 }
 
@@ -410,7 +515,20 @@ fn temporaries_as_buffers() {
     let receive = |buffer: &str| format!("call MPI_IRECV({buffer}, 3, MPI_INTEGER, 0, 7, comm, req, ierr)");
     let declarations = "integer, volatile :: a(10,20), v(10), index(3)\ninteger, parameter :: constant = 5\ninteger, external :: f\ntype point\ninteger :: x, y\nend type\ntype(point), volatile :: p(9)";
     let lies_apart = ["a(3,:)", "a(1:5,:)", "a(1:10:2,1)", "v(1:10:3)", "p(:)%x", "a(2:9,1:3)"];
-    let contiguous = ["a", "a(:,3)", "a(1,3)", "a(2:5,3)", "a(:,2:4)", "a(1:10,2:4)", "v(2:n)", "v(3)", "p(2)%x", "p(3:4)", "MPI_BOTTOM", "MPI_IN_PLACE"];
+    let contiguous = [
+        "a",
+        "a(:,3)",
+        "a(1,3)",
+        "a(2:5,3)",
+        "a(:,2:4)",
+        "a(1:10,2:4)",
+        "v(2:n)",
+        "v(3)",
+        "p(2)%x",
+        "p(3:4)",
+        "MPI_BOTTOM",
+        "MPI_IN_PLACE",
+    ];
     let always = ["v(index)", "(v)", "v + 1", "f(1)", "5", "constant", "[1, 2, 3]"];
     for binding in ["mpif.h", "mpi", "mpi_f08"] {
         let count = |buffer: &str| {
@@ -431,10 +549,18 @@ fn temporaries_as_buffers() {
         }
     }
     // An assumed-shape dummy argument: the program h05.
-    let h05 = std::fs::read_to_string(common::package().join("tests/hazard/h05_assumed_shape_wrapper.f90")).expect("the program is there");
-    check_text(&h05, &["error FR16 x: call MPI_IRECV(x, size(x), MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)"]);
+    let h05 = std::fs::read_to_string(common::package().join("tests/hazard/h05_assumed_shape_wrapper.f90"))
+        .expect("the program is there");
+    check_text(
+        &h05,
+        &["error FR16 x: call MPI_IRECV(x, size(x), MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)"],
+    );
     check_text(&h05.replace("intent(inout) :: x", "intent(inout), contiguous :: x"), &[]);
-    check_text(&h05.replace("include 'mpif.h'\n    integer, intent(inout)", "integer, intent(inout)").replace("subroutine post(x, req)", "subroutine post(x, req)\nuse mpi_f08"), &[]);
+    check_text(
+        &h05.replace("include 'mpif.h'\n    integer, intent(inout)", "integer, intent(inout)")
+            .replace("subroutine post(x, req)", "subroutine post(x, req)\nuse mpi_f08"),
+        &[],
+    );
     // The whole call is blocking: the temporary lives as long as it must.
     check_body(declarations, "call MPI_SEND(a(3,:), 3, MPI_INTEGER, 0, 7, comm, ierr)", &[]);
 }
@@ -442,13 +568,16 @@ fn temporaries_as_buffers() {
 // covers: REG-LINT-26
 #[test]
 fn polling_loops() {
-    let h06 = std::fs::read_to_string(common::package().join("tests/hazard/h06_poll.f90")).expect("the program is there");
+    let h06 = std::fs::read_to_string(common::package().join("tests/hazard/h06_poll.f90"))
+        .expect("the program is there");
     let plain = common::preprocess(&h06, &[]);
     let found = said(&plain, &Options::default());
     assert!(found.contains(&"error FR17 flag: do while (flag == 0)".to_string()), "{found:?}");
     assert!(found.contains(&"error FR17 f: do while (f == 0) because FR19".to_string()), "{found:?}");
     assert!(said(&common::preprocess(&h06, &[("VOL", 1)]), &Options::default()).is_empty());
-    let synced = plain.replace("call MPI_WIN_SYNC(win, ierr)", "call MPI_WIN_SYNC(win, ierr)\n    call opaque(flag)").replace("do while (f == 0)", "do while (f == 0)\n    call opaque(f)");
+    let synced = plain
+        .replace("call MPI_WIN_SYNC(win, ierr)", "call MPI_WIN_SYNC(win, ierr)\n    call opaque(flag)")
+        .replace("do while (f == 0)", "do while (f == 0)\n    call opaque(f)");
     assert!(!said(&synced, &Options::default()).iter().any(|line| line.contains("FR17")));
     // Other shapes of the same loop.
     let window = format!("{CREATE}\nx = 0");
@@ -457,8 +586,12 @@ fn polling_loops() {
         "10 call MPI_WIN_SYNC(win, ierr)\nif (buf == 0) goto 10",
         "10 continue\nif (buf == 0) then\ncall MPI_WIN_SYNC(win, ierr)\ngoto 10\nend if",
     ] {
-        let found = said(&unit("mpif.h", "integer :: buf", &format!("{window}\n{body}")), &Options::default());
-        assert!(found.iter().any(|line| line.starts_with("error FR17 buf: if (buf")), "{found:?} in:\n{body}");
+        let found =
+            said(&unit("mpif.h", "integer :: buf", &format!("{window}\n{body}")), &Options::default());
+        assert!(
+            found.iter().any(|line| line.starts_with("error FR17 buf: if (buf")),
+            "{found:?} in:\n{body}"
+        );
     }
 }
 
@@ -466,11 +599,15 @@ fn polling_loops() {
 #[test]
 fn locals_of_the_main_program_and_reads_by_reference() {
     check_text(
-        &format!("program main\nuse mpi\ninteger :: buf, req, ierr, status(10), comm\n{RECEIVE}\n{WAIT}\nprint *, buf\nend program\n"),
+        &format!(
+            "program main\nuse mpi\ninteger :: buf, req, ierr, status(10), comm\n{RECEIVE}\n{WAIT}\nprint *, buf\nend program\n"
+        ),
         &["warning FR02 buf: print *, buf"],
     );
     check_text(
-        &format!("program main\nuse mpi\ninteger :: buf, req, ierr, status(10), comm\n{RECEIVE}\n{WAIT}\ncall show(buf)\ncontains\nsubroutine show(b)\ninteger :: b\nend subroutine\nend program\n"),
+        &format!(
+            "program main\nuse mpi\ninteger :: buf, req, ierr, status(10), comm\n{RECEIVE}\n{WAIT}\ncall show(buf)\ncontains\nsubroutine show(b)\ninteger :: b\nend subroutine\nend program\n"
+        ),
         &["warning FR02 buf: call show(buf) because FR13"],
     );
 }
@@ -488,7 +625,10 @@ fn weak_remedies_are_named() {
         let text = unit("mpi", declaration, &format!("{CREATE}\n{FENCE}\nx = buf"));
         let found = said(&text, &Options::default());
         assert_eq!(found.len(), 1, "{found:?} for {declaration}");
-        assert!(found[0].starts_with(&format!("{level} FR01 buf")) && found[0].ends_with("because FR19"), "{found:?} for {declaration}");
+        assert!(
+            found[0].starts_with(&format!("{level} FR01 buf")) && found[0].ends_with("because FR19"),
+            "{found:?} for {declaration}"
+        );
     }
     check_body(
         "integer :: buf, other\nequivalence (buf, other)",
@@ -500,18 +640,34 @@ fn weak_remedies_are_named() {
 #[test]
 fn both_branches_of_a_preprocessor_condition_are_seen() {
     check_text(
-        &unit("mpif.h", "integer :: buf", &format!("#ifdef ONE\n{RECEIVE}\n#else\ncall MPI_IRECV(buf, 2, MPI_INTEGER, 1, 7, comm, req, ierr)\n#endif\n{WAIT}\nx = buf")),
+        &unit(
+            "mpif.h",
+            "integer :: buf",
+            &format!(
+                "#ifdef ONE\n{RECEIVE}\n#else\ncall MPI_IRECV(buf, 2, MPI_INTEGER, 1, 7, comm, req, ierr)\n#endif\n{WAIT}\nx = buf"
+            ),
+        ),
         &["warning FR02 buf: x = buf"],
     );
     check_text(
-        &unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\n#if 0\nthis is no Fortran, isn't it\n#endif\n#ifdef SYNC\ncall opaque(buf)\n#endif\nx = buf")),
+        &unit(
+            "mpif.h",
+            "integer :: buf",
+            &format!(
+                "{RECEIVE}\n{WAIT}\n#if 0\nthis is no Fortran, isn't it\n#endif\n#ifdef SYNC\ncall opaque(buf)\n#endif\nx = buf"
+            ),
+        ),
         &["warning FR02 buf: x = buf because FR14"],
     );
 }
 
 #[test]
 fn one_bad_statement_costs_one_statement() {
-    let text = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\nthis is ?? no Fortran\n{WAIT}\nx = = 3\nx = buf"));
+    let text = unit(
+        "mpif.h",
+        "integer :: buf",
+        &format!("{RECEIVE}\nthis is ?? no Fortran\n{WAIT}\nx = = 3\nx = buf"),
+    );
     let report = check_one("w.f90", text.as_bytes(), &Options::default());
     assert_eq!(report.skipped.len(), 2);
     assert_eq!(report.findings.len(), 1);
@@ -521,6 +677,8 @@ fn one_bad_statement_costs_one_statement() {
 fn json_and_text_are_as_documented() {
     let text = unit("mpi", "integer, target :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
     let reports = [check_one("w.f90", text.as_bytes(), &Options::default())];
-    expect_test::expect_file!["golden/finding.json"].assert_eq(&report::json::document(&reports, report::json::Skipped::Counted));
-    expect_test::expect_file!["golden/finding.txt"].assert_eq(&report::text::findings(&reports, rma_source::render::Colour::Never));
+    expect_test::expect_file!["golden/finding.json"]
+        .assert_eq(&report::json::document(&reports, report::json::Skipped::Counted));
+    expect_test::expect_file!["golden/finding.txt"]
+        .assert_eq(&report::text::findings(&reports, rma_source::render::Colour::Never));
 }

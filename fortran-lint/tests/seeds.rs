@@ -99,7 +99,11 @@ const SEEDS: [Seed; 3] = [
     Seed {
         name: "receive",
         buffer: "BUF",
-        declarations: &["INTEGER RES, REQUEST, IERROR", "INTEGER STATUS(MPI_STATUS_SIZE)", "DOUBLE PRECISION OTHER(8)"],
+        declarations: &[
+            "INTEGER RES, REQUEST, IERROR",
+            "INTEGER STATUS(MPI_STATUS_SIZE)",
+            "DOUBLE PRECISION OTHER(8)",
+        ],
         body: &[
             "OTHER(1) = 777",
             "BUF(1) = 999",
@@ -118,7 +122,10 @@ impl Seed {
         if remedy != Remedy::None {
             return Vec::new();
         }
-        self.findings.iter().map(|(rule, level, _)| Expectation::new(level, rule, &self.buffer.to_lowercase(), &[])).collect()
+        self.findings
+            .iter()
+            .map(|(rule, level, _)| Expectation::new(level, rule, &self.buffer.to_lowercase(), &[]))
+            .collect()
     }
 
     /// The statements of one version.
@@ -347,7 +354,8 @@ fn free_semicolons(statements: &[String]) -> String {
     let mut out = String::new();
     let mut n_joined = 0;
     for statement in statements {
-        let stands_alone = is_include(statement) || statement.contains("SUBROUTINE") || statement.contains('\'');
+        let stands_alone =
+            is_include(statement) || statement.contains("SUBROUTINE") || statement.contains('\'');
         if stands_alone {
             if n_joined > 0 {
                 out.push('\n');
@@ -409,7 +417,12 @@ fn programs() -> Vec<(String, String, Vec<Expectation>, Vec<&'static str>)> {
             let body = (layout.write)(&seed.statements(&routine.to_uppercase(), Remedy::None));
             let head = header(&expected);
             let head = if body.contains("\r\n") { head.replace('\n', "\r\n") } else { head };
-            programs.push((format!("{routine}.{}", layout.extension), head + &body, expected, tokens.clone()));
+            programs.push((
+                format!("{routine}.{}", layout.extension),
+                head + &body,
+                expected,
+                tokens.clone(),
+            ));
         }
     }
     programs
@@ -428,7 +441,8 @@ fn the_programs_are_fresh() {
 #[test]
 fn every_layout_and_twin_gets_its_verdict() {
     for (name, _, expectation, tokens) in programs() {
-        let bytes = std::fs::read(package().join("tests/fixtures/seed").join(&name)).expect("the fixture is there");
+        let bytes =
+            std::fs::read(package().join("tests/fixtures/seed").join(&name)).expect("the fixture is there");
         let text = String::from_utf8_lossy(&bytes);
         assert_eq!(expected(&text), {
             let mut sorted = expectation.clone();

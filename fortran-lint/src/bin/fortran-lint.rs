@@ -15,7 +15,8 @@ use fortran_lint::rules::{RULES, Role, find};
 use rma_source::render::Colour;
 
 /// Extensions of files that are looked at in folders; a file named on the command line is always read.
-const EXTENSIONS: &[&str] = &["f", "for", "ftn", "f66", "f77", "f90", "f95", "f03", "f08", "f18", "f23", "fpp"];
+const EXTENSIONS: &[&str] =
+    &["f", "for", "ftn", "f66", "f77", "f90", "f95", "f03", "f08", "f18", "f23", "fpp"];
 
 /// Deepest nesting of folders that is followed.
 const DEPTH_MAX: usize = 64;
@@ -172,7 +173,8 @@ fn run_check(arguments: &CheckArguments) -> ExitCode {
         }
     }
     if arguments.stats {
-        let _ = std::io::stderr().write_all(text::stats(&summary, started.elapsed().as_secs_f64()).as_bytes());
+        let _ =
+            std::io::stderr().write_all(text::stats(&summary, started.elapsed().as_secs_f64()).as_bytes());
     }
     if has_failed {
         ExitCode::from(EXIT_USAGE)

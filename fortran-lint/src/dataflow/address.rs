@@ -101,7 +101,8 @@ impl Follower<'_> {
             }
             ExprKind::Paren(inner) => self.collect(inner, reach),
             ExprKind::Operation { operators, operands } => {
-                let parts: Vec<Reach> = self.tree.list(operands).iter().map(|&operand| self.value(operand)).collect();
+                let parts: Vec<Reach> =
+                    self.tree.list(operands).iter().map(|&operand| self.value(operand)).collect();
                 let n_addresses = parts.iter().filter(|part| !part.variables.is_empty()).count();
                 let is_difference = n_addresses > 1 && self.tree.symbols.name(operators).contains('-');
                 if !is_difference {
@@ -159,7 +160,8 @@ impl Follower<'_> {
                 let parts: Vec<(usize, Part, ExprId)> =
                     call.parts().enumerate().map(|(i, (part, arg))| (i, part, arg)).collect();
                 for &(i, part, arg) in &parts {
-                    let is_bottom = self.tree.root(arg).is_some_and(|root| self.tree.symbols.name(root) == "mpi_bottom");
+                    let is_bottom =
+                        self.tree.root(arg).is_some_and(|root| self.tree.symbols.name(root) == "mpi_bottom");
                     if !matches!(part, Part::Buffer(_)) || !is_bottom {
                         continue;
                     }

@@ -8,9 +8,9 @@ use super::address::{HiddenBuffers, follow};
 use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intrinsic};
 use super::handle::{Copies, overlap};
 use super::operation::{Handle, Operation, Window};
-use crate::model::{Flow, Model, Resolved, Storage, Unit, UnitId};
+use crate::model::{Flow, IsArgument, Model, Resolved, Storage, Unit, UnitId, may_be_changed_by_call};
 use crate::mpi::{Class, Part};
-use crate::options::{Options, Standard};
+use crate::options::Options;
 use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
 
 /// What a file's units share.
@@ -95,7 +95,8 @@ impl<'a> Analysis<'a> {
             return None;
         }
         let flow = Flow::new(file.tree, unit);
-        let Events { events, starts, calls, aliases } = Collector::new(file.tree, file.model, id).collect(&flow);
+        let Events { events, starts, calls, aliases } =
+            Collector::new(file.tree, file.model, id).collect(&flow);
         let copies = Copies::new(file.tree, &flow);
         let mut analysis = Analysis {
             file,
@@ -121,7 +122,9 @@ impl<'a> Analysis<'a> {
     /// What a name means here.
     pub fn resolve(&self, name: Symbol) -> Rc<Resolved> {
         let mut cache = self.resolved.borrow_mut();
-        let entry = cache.entry(name).or_insert_with(|| Rc::new(self.file.model.resolve(self.file.tree, self.id, name)));
+        let entry = cache
+            .entry(name)
+            .or_insert_with(|| Rc::new(self.file.model.resolve(self.file.tree, self.id, name)));
         Rc::clone(entry)
     }
 
@@ -137,19 +140,15 @@ impl<'a> Analysis<'a> {
     /// Whether the optimiser leaves the variable in memory.
     pub fn protection(&self, name: Symbol) -> Protection {
         let resolved = self.resolve(name);
-        if resolved.attributes.has(Attributes::VOLATILE) {
-            return Protection::Safe;
+        let is_volatile = resolved.attributes.has(Attributes::VOLATILE);
+        // A constant has no register to be kept in that matters.
+        let is_constant = resolved.attributes.has(Attributes::PARAMETER);
+        if (resolved.storage == Storage::Imported && !is_volatile) || is_constant {
+            return Protection::Unknown;
         }
-        // Before Fortran 2003 the word had no meaning.
-        if resolved.attributes.has(Attributes::ASYNCHRONOUS) && self.file.options.standard >= Standard::F2003 {
-            return Protection::Safe;
-        }
-        match resolved.storage {
-            Storage::Common | Storage::Module => Protection::Safe,
-            Storage::Imported => Protection::Unknown,
-            // A constant has no register to be kept in that matters.
-            _ if resolved.attributes.has(Attributes::PARAMETER) => Protection::Unknown,
-            Storage::Local | Storage::Dummy | Storage::Pointee => Protection::Unsafe,
+        match may_be_changed_by_call(&resolved, IsArgument::No, self.file.options.standard) {
+            true => Protection::Safe,
+            false => Protection::Unsafe,
         }
     }
 
@@ -247,10 +246,16 @@ impl<'a> Analysis<'a> {
         let Some(procedure) = call.procedure else { return false };
         match procedure.class {
             Class::Barrier => true,
-            Class::Fence | Class::Post | Class::Access | Class::Complete | Class::Wait | Class::WaitTest | Class::Lock
-            | Class::Unlock | Class::Flush | Class::WinSync => {
-                call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window.handle))
-            }
+            Class::Fence
+            | Class::Post
+            | Class::Access
+            | Class::Complete
+            | Class::Wait
+            | Class::WaitTest
+            | Class::Lock
+            | Class::Unlock
+            | Class::Flush
+            | Class::WinSync => call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window.handle)),
             _ => false,
         }
     }
@@ -349,7 +354,10 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         if uses("mpi") {
             return Some(Binding::UseMpi);
         }
-        let has_header = unit.includes.iter().any(|name| name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("mpif.h")));
+        let has_header = unit
+            .includes
+            .iter()
+            .any(|name| name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("mpif.h")));
         has_header.then_some(Binding::Mpif)
     };
     let mut next = Some(id);
@@ -358,7 +366,11 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         if let Some(binding) = of_unit(unit) {
             return binding;
         }
-        let handed_on = unit.uses.iter().filter_map(|used| file.model.module(used.module)).find_map(|module| of_unit(file.model.unit(module)));
+        let handed_on = unit
+            .uses
+            .iter()
+            .filter_map(|used| file.model.module(used.module))
+            .find_map(|module| of_unit(file.model.unit(module)));
         if let Some(binding) = handed_on {
             return binding;
         }

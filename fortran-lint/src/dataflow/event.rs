@@ -6,9 +6,7 @@ use rma_source::Span;
 
 use crate::model::{Flow, Model, Resolved, UnitId};
 use crate::mpi::{self, Part, Procedure};
-use crate::parse::{
-    BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree,
-};
+use crate::parse::{BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree};
 
 /// How a variable is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +73,9 @@ impl Event {
     /// The variable, unless the event is a call.
     pub fn variable(&self) -> Option<Symbol> {
         match self.kind {
-            EventKind::Read { variable, .. } | EventKind::Write { variable, .. } | EventKind::Pass { variable, .. } => Some(variable),
+            EventKind::Read { variable, .. }
+            | EventKind::Write { variable, .. }
+            | EventKind::Pass { variable, .. } => Some(variable),
             EventKind::Call(_) => None,
         }
     }
@@ -83,7 +83,9 @@ impl Event {
     /// The designator, unless the event is a call.
     pub fn place(&self) -> Option<ExprId> {
         match self.kind {
-            EventKind::Read { place, .. } | EventKind::Write { place, .. } | EventKind::Pass { place, .. } => Some(place),
+            EventKind::Read { place, .. }
+            | EventKind::Write { place, .. }
+            | EventKind::Pass { place, .. } => Some(place),
             EventKind::Call(_) => None,
         }
     }
@@ -136,28 +138,173 @@ pub(super) struct Events {
 
 /// Inquiry procedures, which look at a variable's shape or address and not at its value.
 const INQUIRIES: &[&str] = &[
-    "allocated", "associated", "bit_size", "c_funloc", "c_loc", "c_sizeof", "digits", "epsilon",
-    "extends_type_of", "huge", "is_contiguous", "kind", "lbound", "len", "loc", "maxexponent",
-    "minexponent", "precision", "present", "radix", "range", "rank", "same_type_as", "shape", "size",
-    "sizeof", "storage_size", "tiny", "ubound",
+    "allocated",
+    "associated",
+    "bit_size",
+    "c_funloc",
+    "c_loc",
+    "c_sizeof",
+    "digits",
+    "epsilon",
+    "extends_type_of",
+    "huge",
+    "is_contiguous",
+    "kind",
+    "lbound",
+    "len",
+    "loc",
+    "maxexponent",
+    "minexponent",
+    "precision",
+    "present",
+    "radix",
+    "range",
+    "rank",
+    "same_type_as",
+    "shape",
+    "size",
+    "sizeof",
+    "storage_size",
+    "tiny",
+    "ubound",
 ];
 
 /// Intrinsic functions and subroutines that real codes call with arrays. The list need not be complete: what is not on
 /// it is an unknown function.
 const INTRINSICS: &[&str] = &[
-    "abs", "achar", "acos", "adjustl", "adjustr", "aimag", "aint", "all", "alog", "alog10", "amax0",
-    "amax1", "amin0", "amin1", "amod", "anint", "any", "asin", "atan", "atan2", "atomic_define",
-    "atomic_ref", "btest", "cabs", "ceiling", "char", "cmplx", "conjg", "cos", "cosh", "count", "cpu_time",
-    "cshift", "dabs", "datan", "datan2", "date_and_time", "dble", "dcmplx", "dcos", "dexp", "dfloat", "dim",
-    "dlog", "dlog10", "dmax1", "dmin1", "dmod", "dot_product", "dprod", "dreal", "dsign", "dsin", "dsqrt",
-    "dtan", "eoshift", "erf", "erfc", "exp", "exponent", "float", "floor", "fraction", "gamma",
-    "get_command_argument", "iabs", "iachar", "iand", "ibclr", "ibits", "ibset", "ichar", "idint", "ieor",
-    "ifix", "index", "int", "ior", "ishft", "ishftc", "isign", "len_trim", "lge", "lgt", "lle", "llt",
-    "log", "log10", "log_gamma", "logical", "matmul", "max", "max0", "max1", "maxloc", "maxval", "merge",
-    "min", "min0", "min1", "minloc", "minval", "mod", "modulo", "mvbits", "nearest", "nint", "not", "pack",
-    "product", "random_number", "real", "repeat", "reshape", "scale", "scan", "set_exponent", "sign", "sin",
-    "sinh", "sngl", "spacing", "spread", "sqrt", "sum", "system_clock", "tan", "tanh", "transfer",
-    "transpose", "trim", "unpack", "verify",
+    "abs",
+    "achar",
+    "acos",
+    "adjustl",
+    "adjustr",
+    "aimag",
+    "aint",
+    "all",
+    "alog",
+    "alog10",
+    "amax0",
+    "amax1",
+    "amin0",
+    "amin1",
+    "amod",
+    "anint",
+    "any",
+    "asin",
+    "atan",
+    "atan2",
+    "atomic_define",
+    "atomic_ref",
+    "btest",
+    "cabs",
+    "ceiling",
+    "char",
+    "cmplx",
+    "conjg",
+    "cos",
+    "cosh",
+    "count",
+    "cpu_time",
+    "cshift",
+    "dabs",
+    "datan",
+    "datan2",
+    "date_and_time",
+    "dble",
+    "dcmplx",
+    "dcos",
+    "dexp",
+    "dfloat",
+    "dim",
+    "dlog",
+    "dlog10",
+    "dmax1",
+    "dmin1",
+    "dmod",
+    "dot_product",
+    "dprod",
+    "dreal",
+    "dsign",
+    "dsin",
+    "dsqrt",
+    "dtan",
+    "eoshift",
+    "erf",
+    "erfc",
+    "exp",
+    "exponent",
+    "float",
+    "floor",
+    "fraction",
+    "gamma",
+    "get_command_argument",
+    "iabs",
+    "iachar",
+    "iand",
+    "ibclr",
+    "ibits",
+    "ibset",
+    "ichar",
+    "idint",
+    "ieor",
+    "ifix",
+    "index",
+    "int",
+    "ior",
+    "ishft",
+    "ishftc",
+    "isign",
+    "len_trim",
+    "lge",
+    "lgt",
+    "lle",
+    "llt",
+    "log",
+    "log10",
+    "log_gamma",
+    "logical",
+    "matmul",
+    "max",
+    "max0",
+    "max1",
+    "maxloc",
+    "maxval",
+    "merge",
+    "min",
+    "min0",
+    "min1",
+    "minloc",
+    "minval",
+    "mod",
+    "modulo",
+    "mvbits",
+    "nearest",
+    "nint",
+    "not",
+    "pack",
+    "product",
+    "random_number",
+    "real",
+    "repeat",
+    "reshape",
+    "scale",
+    "scan",
+    "set_exponent",
+    "sign",
+    "sin",
+    "sinh",
+    "sngl",
+    "spacing",
+    "spread",
+    "sqrt",
+    "sum",
+    "system_clock",
+    "tan",
+    "tanh",
+    "transfer",
+    "transpose",
+    "trim",
+    "unpack",
+    "verify",
 ];
 
 /// Whether the name is that of an intrinsic procedure.
@@ -176,14 +323,7 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     pub(super) fn new(tree: &'a Tree, model: &'a Model, unit: UnitId) -> Collector<'a> {
-        Collector {
-            tree,
-            model,
-            unit,
-            resolved: HashMap::new(),
-            out: Events::default(),
-            node: 0,
-        }
+        Collector { tree, model, unit, resolved: HashMap::new(), out: Events::default(), node: 0 }
     }
 
     pub(super) fn collect(mut self, flow: &Flow) -> Events {
@@ -242,7 +382,9 @@ impl<'a> Collector<'a> {
                 for &id in self.tree.list(*control) {
                     match self.tree.expr(id).kind {
                         ExprKind::Keyword { name, value } => match self.tree.symbols.name(name) {
-                            "iostat" | "iomsg" | "size" | "exist" | "opened" | "number" | "newunit" => self.write(value, By::Reference),
+                            "iostat" | "iomsg" | "size" | "exist" | "opened" | "number" | "newunit" => {
+                                self.write(value, By::Reference)
+                            }
                             _ => self.read(value),
                         },
                         _ => self.read(id),
@@ -327,7 +469,9 @@ impl<'a> Collector<'a> {
                     self.read(part);
                 }
             }
-            ExprKind::Keyword { value, .. } | ExprKind::Percent { value, .. } | ExprKind::Alias { value, .. } => self.read(value),
+            ExprKind::Keyword { value, .. }
+            | ExprKind::Percent { value, .. }
+            | ExprKind::Alias { value, .. } => self.read(value),
             ExprKind::Array(items) => self.read_list(items),
             ExprKind::ImpliedDo { items, bounds, .. } => {
                 self.read_list(bounds);
@@ -385,7 +529,9 @@ impl<'a> Collector<'a> {
         let (root, is_function) = match tree.expr(id).kind {
             ExprKind::Reference { base, .. } => match tree.expr(base).kind {
                 // A statement function, or an array that comes from elsewhere.
-                ExprKind::Name(name) => (Some(name), !self.is_subscripted(name) && self.resolve(name).variable.is_some()),
+                ExprKind::Name(name) => {
+                    (Some(name), !self.is_subscripted(name) && self.resolve(name).variable.is_some())
+                }
                 _ => (tree.root(id), false),
             },
             _ => (tree.root(id), false),

@@ -59,9 +59,20 @@ fn line_score(line: &[u8], continues: bool) -> (i32, Option<bool>) {
         let word = line[..word_length].to_ascii_lowercase();
         let is_keyword = matches!(
             word.as_slice(),
-            b"call" | b"character" | b"case" | b"close" | b"common" | b"complex" | b"contains" | b"continue" | b"cycle" | b"class"
+            b"call"
+                | b"character"
+                | b"case"
+                | b"close"
+                | b"common"
+                | b"complex"
+                | b"contains"
+                | b"continue"
+                | b"cycle"
+                | b"class"
         );
-        if !is_keyword && line.get(word_length).is_none_or(|&byte| byte != b'=' && byte != b'(' && byte != b'%') {
+        if !is_keyword
+            && line.get(word_length).is_none_or(|&byte| byte != b'=' && byte != b'(' && byte != b'%')
+        {
             let next = line[word_length..].trim_ascii_start().first();
             if next != Some(&b'=') {
                 return (-1, None);
@@ -72,7 +83,10 @@ fn line_score(line: &[u8], continues: bool) -> (i32, Option<bool>) {
     let mut points = 0;
     let column_6 = line.get(5).copied();
     let has_blank_margin = line.len() > 5 && line[..5].iter().all(|&byte| byte == b' ');
-    if has_blank_margin && column_6.is_some_and(|byte| byte != b' ' && byte != b'0' && byte != b'\t') && !continues {
+    if has_blank_margin
+        && column_6.is_some_and(|byte| byte != b' ' && byte != b'0' && byte != b'\t')
+        && !continues
+    {
         // A statement indented by five blanks starts with a letter; other marks only continue.
         let is_mark = column_6.is_some_and(|byte| !byte.is_ascii_alphabetic() && byte != b'_');
         points -= if is_mark { 4 } else { 0 };

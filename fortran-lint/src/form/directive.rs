@@ -154,9 +154,8 @@ impl Reader<'_> {
 }
 
 fn directive_word(bytes: &[u8]) -> &[u8] {
-    let skip = |bytes: &[u8], from: usize| {
-        from + bytes[from..].iter().take_while(|&&byte| is_space(byte)).count()
-    };
+    let skip =
+        |bytes: &[u8], from: usize| from + bytes[from..].iter().take_while(|&&byte| is_space(byte)).count();
     let hash = skip(bytes, 0);
     let start = skip(bytes, (hash + 1).min(bytes.len()));
     let length = bytes[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();

@@ -49,7 +49,8 @@ impl Reader<'_> {
             }
         }
         let start = line.runs.first().map_or(card.line.start, |run| run.source as usize);
-        let end = line.text.len().checked_sub(1).map_or(card.line.end, |last| line.source_of(last) as usize + 1);
+        let end =
+            line.text.len().checked_sub(1).map_or(card.line.end, |last| line.source_of(last) as usize + 1);
         line.span = Span::new(start, end);
         Some(Item::Statement)
     }
@@ -112,7 +113,8 @@ impl Reader<'_> {
         for &byte in &self.bytes[card.line.start..label_end] {
             match byte {
                 b'0'..=b'9' => {
-                    label = Some(label.unwrap_or(0u32).saturating_mul(10).saturating_add(u32::from(byte - b'0')));
+                    label =
+                        Some(label.unwrap_or(0u32).saturating_mul(10).saturating_add(u32::from(byte - b'0')));
                 }
                 b' ' | b'\t' => {}
                 _ => return None,
@@ -125,8 +127,7 @@ impl Reader<'_> {
     /// they end a branch that was entered inside the statement.
     fn fixed_continuation(&mut self, n_open: &mut usize) -> Option<Card> {
         let mut kept = (self.at, self.pending_endifs.len(), *n_open);
-        loop {
-            let Some(line) = self.physical(self.at) else { break };
+        while let Some(line) = self.physical(self.at) {
             let card = self.card(line);
             match card.kind {
                 Kind::Continuation => return Some(card),
@@ -171,7 +172,7 @@ impl Reader<'_> {
                         *quote = Some(byte);
                         line.push(byte, i);
                     }
-                    b'h' | b'H' => match hollerith_length(&line.text) {
+                    b'h' | b'H' => match hollerith_length(line.text.as_bytes()) {
                         // The constant may run into the blank end of a short line.
                         Some((digits, n)) if i + n < end || i + n < card.line.start + FIXED_COLUMNS => {
                             replace_hollerith(line, digits, n.min(end - i - 1), i);

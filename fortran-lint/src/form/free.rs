@@ -41,7 +41,8 @@ impl Reader<'_> {
                 None => break,
             }
         }
-        let end = line.text.len().checked_sub(1).map_or(physical.end, |last| line.source_of(last) as usize + 1);
+        let end =
+            line.text.len().checked_sub(1).map_or(physical.end, |last| line.source_of(last) as usize + 1);
         line.span = Span::new(line.runs.first().map_or(physical.start, |run| run.source as usize), end);
         Some(Item::Statement)
     }
@@ -110,7 +111,7 @@ fn append(line: &mut LogicalLine, bytes: &[u8], start: usize, quote: &mut Option
                     line.push(byte, start + i);
                 }
                 b'h' | b'H' => {
-                    let length = hollerith_length(&line.text).filter(|&(_, n)| n <= bytes.len() - i - 1);
+                    let length = hollerith_length(line.text.as_bytes()).filter(|&(_, n)| n < bytes.len() - i);
                     match length {
                         Some((digits, n)) => {
                             replace_hollerith(line, digits, n, start + i);

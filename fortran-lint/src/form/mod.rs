@@ -32,7 +32,7 @@ struct Run {
 /// One logical line; the buffers are reused from line to line.
 #[derive(Default, Debug)]
 pub struct LogicalLine {
-    text: Vec<u8>,
+    text: String,
     runs: Vec<Run>,
     /// Statement label of fixed form, where it stands in columns of its own.
     pub label: Option<u32>,
@@ -49,8 +49,7 @@ pub struct LogicalLine {
 impl LogicalLine {
     /// The statement text.
     pub fn text(&self) -> &str {
-        // Only ASCII is ever pushed.
-        std::str::from_utf8(&self.text).unwrap_or_default()
+        &self.text
     }
 
     /// The place in the file of the character at `at`.
@@ -91,7 +90,7 @@ impl LogicalLine {
         if !continues {
             self.runs.push(Run { at, source });
         }
-        self.text.push(if byte.is_ascii() && byte != 0 { byte } else { FOREIGN });
+        self.text.push(char::from(if byte.is_ascii() && byte != 0 { byte } else { FOREIGN }));
     }
 }
 

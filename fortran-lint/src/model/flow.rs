@@ -39,9 +39,24 @@ pub struct Flow {
 
 #[derive(Clone, Debug)]
 enum Frame {
-    If { ends: Vec<u32>, otherwise: Option<u32> },
-    Do { header: u32, end_label: Option<u32>, name: Option<Symbol>, kind: DoKind, breaks: Vec<u32>, cycles: Vec<u32> },
-    Select { head: u32, ends: Vec<u32>, has_default: bool, is_in_case: bool },
+    If {
+        ends: Vec<u32>,
+        otherwise: Option<u32>,
+    },
+    Do {
+        header: u32,
+        end_label: Option<u32>,
+        name: Option<Symbol>,
+        kind: DoKind,
+        breaks: Vec<u32>,
+        cycles: Vec<u32>,
+    },
+    Select {
+        head: u32,
+        ends: Vec<u32>,
+        has_default: bool,
+        is_in_case: bool,
+    },
     Block,
 }
 
@@ -142,7 +157,8 @@ impl Builder<'_> {
                 }
             }
             S::EndSelect => {
-                if let Some(at) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Select { .. })) {
+                if let Some(at) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Select { .. }))
+                {
                     self.frames.truncate(at + 1);
                     if let Some(Frame::Select { head, ends, has_default, .. }) = self.frames.pop() {
                         self.pending.extend(ends);
@@ -177,7 +193,14 @@ impl Builder<'_> {
                 }
             }
             S::Do { kind, end_label, name, .. } => {
-                let frame = Frame::Do { header: node, end_label: *end_label, name: *name, kind: *kind, breaks: Vec::new(), cycles: Vec::new() };
+                let frame = Frame::Do {
+                    header: node,
+                    end_label: *end_label,
+                    name: *name,
+                    kind: *kind,
+                    breaks: Vec::new(),
+                    cycles: Vec::new(),
+                };
                 self.frames.push(frame);
             }
             S::EndDo => self.close_do(),
@@ -186,7 +209,12 @@ impl Builder<'_> {
             S::Return | S::Stop => self.pending.clear(),
             S::EndUnit(_) | S::Contains => self.pending.clear(),
             S::Select(_) => {
-                self.frames.push(Frame::Select { head: node, ends: Vec::new(), has_default: false, is_in_case: false });
+                self.frames.push(Frame::Select {
+                    head: node,
+                    ends: Vec::new(),
+                    has_default: false,
+                    is_in_case: false,
+                });
             }
             S::Case { is_default } => {
                 if let Some(Frame::Select { has_default, .. }) = self.frames.last_mut() {
@@ -228,7 +256,9 @@ impl Builder<'_> {
         for &id in tree.list(list) {
             match tree.expr(id).kind {
                 ExprKind::AlternateReturn(label) => self.jumps.push((node, label)),
-                ExprKind::Keyword { name, value } if matches!(tree.symbols.name(name), "err" | "end" | "eor") => {
+                ExprKind::Keyword { name, value }
+                    if matches!(tree.symbols.name(name), "err" | "end" | "eor") =>
+                {
                     if let Some(label) = tree.int(value) {
                         self.jumps.push((node, label as u32));
                     }
@@ -240,14 +270,20 @@ impl Builder<'_> {
 
     fn close_labelled(&mut self, label: u32) {
         // One statement may end several loops.
-        while let Some(at) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Do { end_label: Some(own), .. } if *own == label)) {
+        while let Some(at) = self
+            .frames
+            .iter()
+            .rposition(|frame| matches!(frame, Frame::Do { end_label: Some(own), .. } if *own == label))
+        {
             self.frames.truncate(at + 1);
             self.close_do();
         }
     }
 
     fn close_do(&mut self) {
-        let Some(at) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Do { .. })) else { return };
+        let Some(at) = self.frames.iter().rposition(|frame| matches!(frame, Frame::Do { .. })) else {
+            return;
+        };
         self.frames.truncate(at + 1);
         let Some(Frame::Do { header, kind, breaks, cycles, .. }) = self.frames.pop() else { return };
         self.pending.extend(cycles);
@@ -351,11 +387,15 @@ enum Way {
 fn merge(mut first: Vec<Frame>, second: Vec<Frame>) -> Vec<Frame> {
     for (one, other) in first.iter_mut().zip(second) {
         match (one, other) {
-            (Frame::Do { breaks, cycles, .. }, Frame::Do { breaks: more_breaks, cycles: more_cycles, .. }) => {
+            (
+                Frame::Do { breaks, cycles, .. },
+                Frame::Do { breaks: more_breaks, cycles: more_cycles, .. },
+            ) => {
                 breaks.extend(more_breaks);
                 cycles.extend(more_cycles);
             }
-            (Frame::If { ends, .. }, Frame::If { ends: more, .. }) | (Frame::Select { ends, .. }, Frame::Select { ends: more, .. }) => {
+            (Frame::If { ends, .. }, Frame::If { ends: more, .. })
+            | (Frame::Select { ends, .. }, Frame::Select { ends: more, .. }) => {
                 ends.extend(more);
             }
             _ => {}

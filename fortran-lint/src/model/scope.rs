@@ -96,7 +96,15 @@ pub struct Model {
 impl Model {
     /// Deals out the statements of a file.
     pub fn new(tree: &Tree) -> Model {
-        let mut builder = Builder { tree, model: Model::default(), stack: Vec::new(), branches: Vec::new(), n_interface: 0, n_interface_units: 0, is_type: false };
+        let mut builder = Builder {
+            tree,
+            model: Model::default(),
+            stack: Vec::new(),
+            branches: Vec::new(),
+            n_interface: 0,
+            n_interface_units: 0,
+            is_type: false,
+        };
         builder.run();
         let mut model = builder.model;
         for unit in &mut model.units {
@@ -118,7 +126,9 @@ impl Model {
     /// The module of that name in this file.
     pub fn module(&self, name: Symbol) -> Option<UnitId> {
         self.iter()
-            .find(|(_, unit)| unit.kind == UnitKind::Module && unit.name.is_some_and(|own| own.symbol == name))
+            .find(|(_, unit)| {
+                unit.kind == UnitKind::Module && unit.name.is_some_and(|own| own.symbol == name)
+            })
             .map(|(id, _)| id)
     }
 }
@@ -147,7 +157,11 @@ impl Unit {
     }
 
     fn find_common_sets(&mut self) {
-        let sets = self.variables.values().filter(|variable| variable.common.is_some()).filter_map(|variable| variable.equivalence);
+        let sets = self
+            .variables
+            .values()
+            .filter(|variable| variable.common.is_some())
+            .filter_map(|variable| variable.equivalence);
         self.common_sets = sets.collect();
     }
 
@@ -174,7 +188,9 @@ impl Unit {
     }
 
     fn merge_equivalence(&mut self, names: &[(Symbol, Span)]) {
-        let known = names.iter().find_map(|(name, _)| self.variables.get(name).and_then(|variable| variable.equivalence));
+        let known = names
+            .iter()
+            .find_map(|(name, _)| self.variables.get(name).and_then(|variable| variable.equivalence));
         let set = known.unwrap_or(self.n_equivalences);
         self.n_equivalences += u32::from(known.is_none());
         for &(name, span) in names {
@@ -379,8 +395,11 @@ impl Builder<'_> {
             }
             S::Equivalence(sets) => {
                 for &set in sets {
-                    let names: Vec<(Symbol, Span)> =
-                        tree.list(set).iter().filter_map(|&id| Some((tree.root(id)?, tree.span(id)))).collect();
+                    let names: Vec<(Symbol, Span)> = tree
+                        .list(set)
+                        .iter()
+                        .filter_map(|&id| Some((tree.root(id)?, tree.span(id))))
+                        .collect();
                     unit.merge_equivalence(&names);
                 }
             }
@@ -423,7 +442,7 @@ pub(super) const SAVE_ALL: Symbol = Symbol(u32::MAX);
 
 /// Whether the bounds say that the caller's array may have gaps: `a(:)` of a dummy argument.
 pub(super) fn is_assumed_shape(tree: &Tree, shape: List) -> bool {
-    tree.list(shape).iter().all(|&bound| {
-        matches!(tree.expr(bound).kind, ExprKind::Section { high: None, stride: None, .. })
-    })
+    tree.list(shape)
+        .iter()
+        .all(|&bound| matches!(tree.expr(bound).kind, ExprKind::Section { high: None, stride: None, .. }))
 }

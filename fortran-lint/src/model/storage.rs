@@ -3,6 +3,7 @@
 use rma_source::Span;
 
 use super::scope::{Model, SAVE_ALL, Unit, UnitId, Variable, is_assumed_shape};
+use crate::options::Standard;
 use crate::parse::{Attributes, Symbol, Tree, UnitKind};
 
 /// Where a variable lives.
@@ -50,7 +51,11 @@ impl Resolved {
         self.storage == Storage::Dummy
             && !self.attributes.has(Attributes::ALLOCATABLE)
             && !self.attributes.has(Attributes::POINTER)
-            && self.variable.as_ref().and_then(|variable| variable.shape).is_some_and(|shape| is_assumed_shape(tree, shape))
+            && self
+                .variable
+                .as_ref()
+                .and_then(|variable| variable.shape)
+                .is_some_and(|shape| is_assumed_shape(tree, shape))
     }
 }
 
@@ -58,8 +63,18 @@ impl Resolved {
 const HARMLESS_INCLUDES: &[&str] = &["mpif.h", "mpif-ext.h", "mpif-config.h", "mpiof.h"];
 
 /// Modules that hold no variables of the program.
-const HARMLESS_MODULES: &[&str] =
-    &["mpi", "mpi_f08", "mpi_f08_ext", "mpi_ext", "iso_c_binding", "iso_fortran_env", "omp_lib", "ieee_arithmetic", "ieee_exceptions", "ieee_features"];
+const HARMLESS_MODULES: &[&str] = &[
+    "mpi",
+    "mpi_f08",
+    "mpi_f08_ext",
+    "mpi_ext",
+    "iso_c_binding",
+    "iso_fortran_env",
+    "omp_lib",
+    "ieee_arithmetic",
+    "ieee_exceptions",
+    "ieee_features",
+];
 
 impl Model {
     /// What a name means in a unit.
@@ -140,7 +155,13 @@ impl Model {
     }
 
     /// A variable of a module, or of a module that it uses in turn.
-    fn of_module(&self, tree: &Tree, module: UnitId, name: Symbol, attributes: Attributes) -> Option<Resolved> {
+    fn of_module(
+        &self,
+        tree: &Tree,
+        module: UnitId,
+        name: Symbol,
+        attributes: Attributes,
+    ) -> Option<Resolved> {
         let unit = self.unit(module);
         let variable = unit.variables.get(&name).filter(|variable| variable.is_owned)?;
         let _ = tree;
@@ -190,16 +211,18 @@ fn is_harmless_include(name: &str) -> bool {
     HARMLESS_INCLUDES.iter().any(|known| file.eq_ignore_ascii_case(known))
 }
 
-/// Whether a compiler must assume that a call changes a variable that it does not name as an argument.
+/// Whether a compiler must assume that a call changes a variable.
 ///
-/// It must not for exactly the locals that are neither in COMMON nor VOLATILE; module variables are visible to unknown
-/// procedures just as COMMON is, and ASYNCHRONOUS was made for this.
-pub fn may_be_changed_by_call(resolved: &Resolved, is_argument: IsArgument) -> bool {
+/// Of locals it must for those that are arguments of the call, in COMMON, or VOLATILE, and since Fortran 2003 for those
+/// that are ASYNCHRONOUS. Module variables are visible to unknown procedures just as COMMON is.
+pub fn may_be_changed_by_call(resolved: &Resolved, is_argument: IsArgument, standard: Standard) -> bool {
+    let attributes = resolved.attributes;
+    let is_asynchronous = attributes.has(Attributes::ASYNCHRONOUS) && standard >= Standard::F2003;
     match (is_argument, resolved.storage) {
         (IsArgument::Yes, _) => true,
         (IsArgument::No, Storage::Common | Storage::Module | Storage::Imported) => true,
-        (IsArgument::No, _) => {
-            resolved.attributes.has(Attributes::VOLATILE) || resolved.attributes.has(Attributes::ASYNCHRONOUS)
+        (IsArgument::No, Storage::Local | Storage::Dummy | Storage::Pointee) => {
+            attributes.has(Attributes::VOLATILE) || is_asynchronous
         }
     }
 }

@@ -89,7 +89,9 @@ impl<'t> Expressions<'t> {
             T::Text => {
                 c.bump();
                 // '01'x of DEC Fortran.
-                if matches!(c.word(0), "x" | "o" | "b" | "z") && c.token(0).is_some_and(|next| next.start == token.end) {
+                if matches!(c.word(0), "x" | "o" | "b" | "z")
+                    && c.token(0).is_some_and(|next| next.start == token.end)
+                {
                     c.bump();
                 }
                 let id = self.tree.add(ExprKind::Literal(Literal::Text), start.to(c.last_span()));
@@ -299,7 +301,9 @@ impl<'t> Expressions<'t> {
 
     fn array_items(&mut self, c: &mut Cursor<'_>, ends: impl Fn(&Cursor<'_>) -> bool) -> Parsed<List> {
         // A type in front: [character(3) :: 'a', 'b'].
-        let close = c.find_outside(0, |kind| matches!(kind, T::DoubleColon | T::Comma | T::Close | T::CloseBracket | T::End));
+        let close = c.find_outside(0, |kind| {
+            matches!(kind, T::DoubleColon | T::Comma | T::Close | T::CloseBracket | T::End)
+        });
         if let Some(at) = close
             && c.kind(at) == T::DoubleColon
             && c.kind(0) == T::Word

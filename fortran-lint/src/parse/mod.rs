@@ -15,13 +15,17 @@ use crate::form::{DirectiveKind, Form, Item, LogicalLine, Reader, detect};
 use crate::lex::{Token, TokenKind, lex};
 use cursor::{Cursor, NotUnderstood};
 
+/// Statements not understood from which on a file is read in the other form as well.
+const UNKNOWN_MIN: usize = 5;
+
 /// Parses a whole file. Its form is detected, and decided by the better reading where the first one fails somewhere:
 /// some files can nearly be read both ways.
 pub fn parse_file(path: &str, bytes: &[u8]) -> (Tree, Form) {
     let form = detect(path, bytes);
     let tree = parse(bytes, form);
     let n_unknown = tree.n_unknown();
-    if n_unknown == 0 {
+    // A few bad statements say nothing about the form.
+    if n_unknown < UNKNOWN_MIN || n_unknown * 50 < tree.statements.len() {
         return (tree, form);
     }
     let other_form = match form {
@@ -30,7 +34,8 @@ pub fn parse_file(path: &str, bytes: &[u8]) -> (Tree, Form) {
     };
     let other = parse(bytes, other_form);
     // A wrong reading swallows whole lines as comments, so that it must understand more, not only fail less.
-    let is_better = other.n_unknown() < n_unknown && other.statements.len() * 10 >= tree.statements.len() * 9;
+    let is_better =
+        other.n_unknown() * 4 < n_unknown && other.statements.len() * 10 >= tree.statements.len() * 9;
     if is_better { (other, other_form) } else { (tree, form) }
 }
 

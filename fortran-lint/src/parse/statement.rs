@@ -11,18 +11,21 @@ use crate::lex::TokenKind as T;
 
 /// Parses one statement into the tree; `IF (…) statement` becomes two.
 pub(super) fn parse(tree: &mut Tree, c: &mut Cursor<'_>, label: Option<u32>) -> Parsed<()> {
-    let start = c.span();
-    let kind = classify(tree, c, label)?;
-    let follows = matches!(kind, StatementKind::IfStatement(_) | StatementKind::Masked(_));
-    let span = match follows {
-        true => start.to(c.last_span()),
-        false => start.to(end_span(c)),
-    };
-    tree.statements.push(Statement { kind, label, span });
-    if follows {
-        return parse(tree, c, None);
+    let mut label = label;
+    loop {
+        let start = c.span();
+        let kind = classify(tree, c, label)?;
+        let follows = is_prefix_of_another(&kind);
+        let span = match follows {
+            true => start.to(c.last_span()),
+            false => start.to(end_span(c)),
+        };
+        tree.statements.push(Statement { kind, label, span });
+        if !follows {
+            return if c.is_end() { Ok(()) } else { Err(NotUnderstood) };
+        }
+        label = None;
     }
-    if c.is_end() { Ok(()) } else { Err(NotUnderstood) }
 }
 
 fn end_span(c: &mut Cursor<'_>) -> Span {
@@ -127,7 +130,12 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    fn keyword(&mut self, c: &mut Cursor<'_>, keyword: &str, construct: Option<Symbol>) -> Parsed<StatementKind> {
+    fn keyword(
+        &mut self,
+        c: &mut Cursor<'_>,
+        keyword: &str,
+        construct: Option<Symbol>,
+    ) -> Parsed<StatementKind> {
         use StatementKind as S;
         Ok(match keyword {
             "call" => self.call(c)?,
@@ -160,8 +168,8 @@ impl Parser<'_> {
                 c.skip_to_end();
                 S::Stop
             }
-            "pause" | "syncall" | "syncimages" | "syncmemory" | "syncteam" | "formteam" | "eventpost" | "eventwait"
-            | "lock" | "unlock" | "notifywait" => {
+            "pause" | "syncall" | "syncimages" | "syncmemory" | "syncteam" | "formteam" | "eventpost"
+            | "eventwait" | "lock" | "unlock" | "notifywait" => {
                 c.skip_to_end();
                 S::Other
             }
@@ -214,8 +222,8 @@ impl Parser<'_> {
             "endblock" => self.finish(c, S::BlockEnd(BlockKind::Block)),
             "endcritical" => self.finish(c, S::BlockEnd(BlockKind::Critical)),
             "endteam" => self.finish(c, S::BlockEnd(BlockKind::Team)),
-            "read" | "write" | "print" | "encode" | "decode" | "open" | "close" | "inquire" | "rewind" | "backspace"
-            | "endfile" | "flush" | "wait" => self.io(c, keyword)?,
+            "read" | "write" | "print" | "encode" | "decode" | "open" | "close" | "inquire" | "rewind"
+            | "backspace" | "endfile" | "flush" | "wait" => self.io(c, keyword)?,
             "allocate" => S::Allocate(self.allocation(c)?),
             "deallocate" => S::Deallocate(self.e.arguments(c)?),
             "nullify" => S::Nullify(self.e.arguments(c)?),
@@ -225,7 +233,13 @@ impl Parser<'_> {
                 let name = self.name(c)?;
                 // In an interface block several may follow.
                 c.skip_to_end();
-                S::Unit { kind: UnitKind::ModuleProcedure, name: Some(name), dummies: Vec::new(), result: None, prefix: None }
+                S::Unit {
+                    kind: UnitKind::ModuleProcedure,
+                    name: Some(name),
+                    dummies: Vec::new(),
+                    result: None,
+                    prefix: None,
+                }
             }
             "submodule" => {
                 self.e_skip_parenthesis(c)?;
@@ -266,8 +280,8 @@ impl Parser<'_> {
                 c.skip_to_end();
                 S::TypeDefinition
             }
-            "enum" | "endenum" | "union" | "endunion" | "map" | "endmap" | "sequence" | "enumerator" | "generic" | "final"
-            | "import" | "namelist" | "bind" | "define" | "options" => {
+            "enum" | "endenum" | "union" | "endunion" | "map" | "endmap" | "sequence" | "enumerator"
+            | "generic" | "final" | "import" | "namelist" | "bind" | "define" | "options" => {
                 c.skip_to_end();
                 S::Other
             }
@@ -428,7 +442,12 @@ impl Parser<'_> {
         })
     }
 
-    fn do_statement(&mut self, c: &mut Cursor<'_>, keyword: &str, name: Option<Symbol>) -> Parsed<StatementKind> {
+    fn do_statement(
+        &mut self,
+        c: &mut Cursor<'_>,
+        keyword: &str,
+        name: Option<Symbol>,
+    ) -> Parsed<StatementKind> {
         let end_label = match keyword {
             "do" if c.kind(0) == T::Int || c.kind(0) == T::Real => c.eat_digits(),
             _ => None,
@@ -556,7 +575,12 @@ impl Parser<'_> {
 
     // ---- program units -------------------------------------------------------------------------------------------
 
-    fn unit(&mut self, c: &mut Cursor<'_>, kind: UnitKind, prefix: Option<TypeSpec>) -> Parsed<StatementKind> {
+    fn unit(
+        &mut self,
+        c: &mut Cursor<'_>,
+        kind: UnitKind,
+        prefix: Option<TypeSpec>,
+    ) -> Parsed<StatementKind> {
         let name = self.name(c)?;
         // REAL*8 FUNCTION F*8(X) of very old codes.
         if kind == UnitKind::Function && c.eat(T::Star) {
@@ -611,7 +635,9 @@ impl Parser<'_> {
     fn module(&mut self, c: &mut Cursor<'_>) -> Parsed<StatementKind> {
         // MODULE SUBROUTINE and MODULE FUNCTION are prefixes; a module may be called that, too.
         let is_prefix = match c.form {
-            Form::Free => c.kind(1) == T::Word || matches!(c.word(0), "subroutine" | "function") && c.kind(1) != T::End,
+            Form::Free => {
+                c.kind(1) == T::Word || matches!(c.word(0), "subroutine" | "function") && c.kind(1) != T::End
+            }
             Form::Fixed => c.kind(1) != T::End && (c.at_word("subroutine") || c.at_word("function")),
         };
         if is_prefix {
@@ -623,7 +649,12 @@ impl Parser<'_> {
 
     // ---- declarations --------------------------------------------------------------------------------------------
 
-    fn typed(&mut self, c: &mut Cursor<'_>, keyword: &str, construct: Option<Symbol>) -> Parsed<StatementKind> {
+    fn typed(
+        &mut self,
+        c: &mut Cursor<'_>,
+        keyword: &str,
+        construct: Option<Symbol>,
+    ) -> Parsed<StatementKind> {
         let _ = construct;
         let mut spec = TypeSpec::Numeric;
         match keyword {
@@ -699,7 +730,8 @@ impl Parser<'_> {
                 let word = c.word(0);
                 let at = word.find("function").filter(|&at| word.len() > at + "function".len());
                 let Some(at) = at else { return false };
-                let is_first = matches!(&word[..at], "" | "recursive" | "pure" | "elemental" | "impure" | "module");
+                let is_first =
+                    matches!(&word[..at], "" | "recursive" | "pure" | "elemental" | "impure" | "module");
                 // Dummy arguments are names; bounds of an array mostly are not.
                 is_first && (c.kind(1) == T::Open || c.kind(1) == T::Star) && !self.has_number_inside(c)
             }
@@ -732,7 +764,12 @@ impl Parser<'_> {
         }
     }
 
-    fn declaration(&mut self, c: &mut Cursor<'_>, spec: TypeSpec, given: Attributes) -> Parsed<StatementKind> {
+    fn declaration(
+        &mut self,
+        c: &mut Cursor<'_>,
+        spec: TypeSpec,
+        given: Attributes,
+    ) -> Parsed<StatementKind> {
         let mut attributes = given;
         let mut shape = None;
         let has_double_colon = c.find_outside(0, |kind| kind == T::DoubleColon).is_some();

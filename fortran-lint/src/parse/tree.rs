@@ -236,10 +236,23 @@ impl Attributes {
 impl std::fmt::Debug for Attributes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const NAMES: [&str; 14] = [
-            "volatile", "asynchronous", "target", "pointer", "allocatable", "save", "contiguous", "parameter", "external",
-            "intrinsic", "value", "optional", "intent(in)", "other",
+            "volatile",
+            "asynchronous",
+            "target",
+            "pointer",
+            "allocatable",
+            "save",
+            "contiguous",
+            "parameter",
+            "external",
+            "intrinsic",
+            "value",
+            "optional",
+            "intent(in)",
+            "other",
         ];
-        let set: Vec<&str> = NAMES.iter().enumerate().filter(|(i, _)| self.0 >> i & 1 == 1).map(|(_, &name)| name).collect();
+        let set: Vec<&str> =
+            NAMES.iter().enumerate().filter(|(i, _)| self.0 >> i & 1 == 1).map(|(_, &name)| name).collect();
         write!(f, "[{}]", set.join(" "))
     }
 }
@@ -596,8 +609,12 @@ impl Tree {
         };
         match (self.expr(left).kind, self.expr(right).kind) {
             (E::Name(a), E::Name(b)) => a == b,
-            (E::Reference { base: a, args: p }, E::Reference { base: b, args: q }) => self.same(a, b) && self.same_list(p, q),
-            (E::Component { base: a, name: p }, E::Component { base: b, name: q }) => p == q && self.same(a, b),
+            (E::Reference { base: a, args: p }, E::Reference { base: b, args: q }) => {
+                self.same(a, b) && self.same_list(p, q)
+            }
+            (E::Component { base: a, name: p }, E::Component { base: b, name: q }) => {
+                p == q && self.same(a, b)
+            }
             (E::Literal(Literal::Int(a)), E::Literal(Literal::Int(b))) => a == b,
             (E::Paren(a), E::Paren(b)) => self.same(a, b),
             (E::Operation { operators: o, operands: a }, E::Operation { operators: p, operands: b }) => {

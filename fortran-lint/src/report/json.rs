@@ -85,7 +85,8 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
             JsonSkipped { path: &report.path, line: place.line, column: place.column }
         }));
     }
-    let Summary { files, lines, statements, skipped: n_skipped, errors, warnings, notes } = Summary::new(reports);
+    let Summary { files, lines, statements, skipped: n_skipped, errors, warnings, notes } =
+        Summary::new(reports);
     let document = Document {
         version: VERSION,
         findings,

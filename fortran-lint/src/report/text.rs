@@ -22,17 +22,22 @@ pub fn findings(reports: &[FileReport], colour: render::Colour) -> String {
 
 /// A finding in the terms of the shared renderer.
 fn diagnostic(finding: &Finding) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(finding.level, finding.rule, finding.message.clone()).label(finding.span, "");
+    let mut diagnostic =
+        Diagnostic::new(finding.level, finding.rule, finding.message.clone()).label(finding.span, "");
     for related in &finding.related {
         diagnostic = diagnostic.label(related.span, related.message.clone());
     }
     if !finding.because.is_empty() {
-        diagnostic = diagnostic.note(format!("a remedy that was tried does not help: {}", finding.because.join(", ")));
+        diagnostic =
+            diagnostic.note(format!("a remedy that was tried does not help: {}", finding.because.join(", ")));
     }
     for remedy in &finding.remedies {
         diagnostic = diagnostic.help(remedy.clone());
     }
-    diagnostic.note(format!("`fortran-lint explain {}` tells what the compiler may do and what helps", finding.rule))
+    diagnostic.note(format!(
+        "`fortran-lint explain {}` tells what the compiler may do and what helps",
+        finding.rule
+    ))
 }
 
 /// Statements that were not understood, one a line.

@@ -28,7 +28,10 @@
 //! - VOLATILE: always right, slows down every access; not part of Fortran 77 and 90.
 //! - An opaque call with `buff` as its argument after the closing synchronization, and before the opening one: FR08, FR13.
 
-use super::support::{OnDummy, Side, explain, finding, is_load, level, propose, relate, relate_declaration, shown, without_attempts};
+use super::support::{
+    OnDummy, Side, explain, finding, is_load, level, propose, relate, relate_declaration, shown,
+    without_attempts,
+};
 use crate::dataflow::{Analysis, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::mpi::Class;
@@ -52,11 +55,23 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
     let span = a.resolve(variable).declared.unwrap_or(created.span);
     let mut found = match first {
         Some((read, sync)) => {
-            let message = format!("`{name}` is window memory and may stay in a register over {}, which does not name it", shown(a, sync));
-            let mut found = finding(a, "FR01", level(a, variable, Level::Error, OnDummy::Warn), variable, span, message);
+            let message = format!(
+                "`{name}` is window memory and may stay in a register over {}, which does not name it",
+                shown(a, sync)
+            );
+            let mut found =
+                finding(a, "FR01", level(a, variable, Level::Error, OnDummy::Warn), variable, span, message);
             relate(&mut found, created.span, format!("{} opens `{name}` to others", shown(a, window.call)));
-            relate(&mut found, a.calls[sync as usize].span, "others may have changed it when this returns".to_string());
-            relate(&mut found, a.events[read as usize].span, "this read may give the value from before".to_string());
+            relate(
+                &mut found,
+                a.calls[sync as usize].span,
+                "others may have changed it when this returns".to_string(),
+            );
+            relate(
+                &mut found,
+                a.events[read as usize].span,
+                "this read may give the value from before".to_string(),
+            );
             found
         }
         None if has_shield => return None,
@@ -69,7 +84,12 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
     };
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, created.event);
-    propose(a, &mut found, variable, "after the synchronization that closes the exposure and before the access");
+    propose(
+        a,
+        &mut found,
+        variable,
+        "after the synchronization that closes the exposure and before the access",
+    );
     Some(found)
 }
 
@@ -86,7 +106,9 @@ fn first_read(a: &Analysis<'_>, window: &Window) -> (Option<(u32, u32)>, bool) {
                 syncs.push(call);
             }
             let frees = a.class_of(call) == Some(Class::WinFree)
-                && call_record.part(crate::mpi::Part::Win).is_some_and(|own| a.may_be_same(own, window.handle));
+                && call_record
+                    .part(crate::mpi::Part::Win)
+                    .is_some_and(|own| a.may_be_same(own, window.handle));
             if frees { Step::Stop } else { Step::On }
         }
         _ => {

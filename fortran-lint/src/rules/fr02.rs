@@ -28,7 +28,10 @@
 
 use std::collections::BTreeMap;
 
-use super::support::{OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown, without_attempts};
+use super::support::{
+    OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
+    without_attempts,
+};
 use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part};
@@ -116,10 +119,19 @@ fn report(a: &Analysis<'_>, variable: Symbol, accesses: &Accesses) -> Option<Fin
         shown(a, access.finish),
         others(kept.len() - 1),
     );
-    let mut found = finding(a, "FR02", level(a, variable, base, OnDummy::Keep), variable, event.span, message);
+    let mut found =
+        finding(a, "FR02", level(a, variable, base, OnDummy::Keep), variable, event.span, message);
     let started = &a.calls[access.operation.call as usize];
-    relate(&mut found, started.span, format!("{} names the buffer for the last time", shown(a, access.operation.call)));
-    relate(&mut found, a.calls[access.finish as usize].span, "the receive has finished when this returns".to_string());
+    relate(
+        &mut found,
+        started.span,
+        format!("{} names the buffer for the last time", shown(a, access.operation.call)),
+    );
+    relate(
+        &mut found,
+        a.calls[access.finish as usize].span,
+        "the receive has finished when this returns".to_string(),
+    );
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, started.event);
     let place = match access.operation.phase {

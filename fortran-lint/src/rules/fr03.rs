@@ -23,7 +23,10 @@
 //! - MPI_GET_ADDRESS(buf, …) or another opaque call (FR13) between the receive and the read. With `use mpi` the address
 //!   routine may be declared INTENT(IN) and then does not help.
 
-use super::support::{OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown, without_attempts};
+use super::support::{
+    OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
+    without_attempts,
+};
 use crate::dataflow::{Analysis, Operation, Phase, Step};
 use crate::finding::{Finding, Level};
 
@@ -45,7 +48,9 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Option<Finding> {
     let call = &a.calls[operation.call as usize];
     let ends = match operation.phase {
         Phase::Call => vec![operation.call],
-        Phase::FromCall | Phase::FromStart => a.calls_behind(call.event, |other| a.finishes(other, operation)),
+        Phase::FromCall | Phase::FromStart => {
+            a.calls_behind(call.event, |other| a.finishes(other, operation))
+        }
     };
     let mut reads: Vec<(u32, u32)> = Vec::new();
     for end in ends {
@@ -68,10 +73,19 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Option<Finding> {
         others(reads.len() - 1),
     );
     let span = a.events[first as usize].span;
-    let mut found = finding(a, "FR03", level(a, variable, Level::Error, OnDummy::Keep), variable, span, message);
-    relate(&mut found, call.span, format!("the datatype of this {} hides `{name}`", shown(a, operation.call)));
+    let mut found =
+        finding(a, "FR03", level(a, variable, Level::Error, OnDummy::Keep), variable, span, message);
+    relate(
+        &mut found,
+        call.span,
+        format!("the datatype of this {} hides `{name}`", shown(a, operation.call)),
+    );
     if end != operation.call {
-        relate(&mut found, a.calls[end as usize].span, "the receive has finished when this returns".to_string());
+        relate(
+            &mut found,
+            a.calls[end as usize].span,
+            "the receive has finished when this returns".to_string(),
+        );
     }
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, call.event);

@@ -22,7 +22,9 @@
 
 use std::collections::BTreeMap;
 
-use super::support::{OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown};
+use super::support::{
+    OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
+};
 use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part};
@@ -57,7 +59,11 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Vec<Finding> {
                 return Step::Stop;
             }
             match event.kind {
-                EventKind::Write { variable: own, place: other, .. } if own == variable && a.file.tree.same(place, other) => Step::Stop,
+                EventKind::Write { variable: own, place: other, .. }
+                    if own == variable && a.file.tree.same(place, other) =>
+                {
+                    Step::Stop
+                }
                 EventKind::Call(call) if sends(a, call, operation) => {
                     missed.entry(call).or_default().push(i as u32);
                     Step::Stop
@@ -74,9 +80,9 @@ fn sends(a: &Analysis<'_>, call: u32, operation: &Operation) -> bool {
     match (operation.phase, operation.handle) {
         (Phase::FromStart, Handle::Request(request)) => {
             a.class_of(call) == Some(Class::Start)
-                && a.calls[call as usize]
-                    .parts()
-                    .any(|(part, own)| matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request))
+                && a.calls[call as usize].parts().any(|(part, own)| {
+                    matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request)
+                })
         }
         _ => call == operation.call,
     }
@@ -96,7 +102,11 @@ fn report(a: &Analysis<'_>, operation: &Operation, call: u32, stores: &[u32]) ->
     let mut found = finding(a, "FR05", level(a, variable, base, OnDummy::Keep), variable, span, message);
     relate(&mut found, a.calls[call as usize].span, format!("{} reads `{name}` in memory", shown(a, call)));
     if call != operation.call {
-        relate(&mut found, a.calls[operation.call as usize].span, format!("{} names the buffer for the last time", shown(a, operation.call)));
+        relate(
+            &mut found,
+            a.calls[operation.call as usize].span,
+            format!("{} names the buffer for the last time", shown(a, operation.call)),
+        );
     }
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Store, last);

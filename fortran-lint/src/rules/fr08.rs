@@ -30,7 +30,9 @@
 
 use std::collections::BTreeMap;
 
-use super::support::{OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown};
+use super::support::{
+    OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
+};
 use crate::dataflow::{Analysis, By, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part};
@@ -73,7 +75,11 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
                 return Step::Stop;
             }
             match event.kind {
-                EventKind::Write { variable: own, place: other, .. } if own == variable && i != store && a.file.tree.same(place, other) => Step::Stop,
+                EventKind::Write { variable: own, place: other, .. }
+                    if own == variable && i != store && a.file.tree.same(place, other) =>
+                {
+                    Step::Stop
+                }
                 EventKind::Call(call) if frees(a, call, window) => Step::Stop,
                 EventKind::Call(call) if a.opens(&a.calls[call as usize], window) => {
                     if !cannot_be_missed(a, window, store, place, call) {
@@ -107,11 +113,15 @@ fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId
         let mut is_overwritten = false;
         let mut is_used = false;
         a.walk(opened, |i, event| match event.kind {
-            EventKind::Write { variable: own, place: other, .. } if own == variable && i != store && a.file.tree.same(place, other) => {
+            EventKind::Write { variable: own, place: other, .. }
+                if own == variable && i != store && a.file.tree.same(place, other) =>
+            {
                 is_overwritten = true;
                 Step::Stop
             }
-            EventKind::Call(call) if moves(a, call, window) || a.synchronizes(&a.calls[call as usize], window) => {
+            EventKind::Call(call)
+                if moves(a, call, window) || a.synchronizes(&a.calls[call as usize], window) =>
+            {
                 is_used = true;
                 Step::Stop
             }
@@ -123,7 +133,12 @@ fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId
     }
     let transfers: Vec<u32> = (0..a.calls.len() as u32).filter(|&call| moves(a, call, window)).collect();
     let only_puts = !transfers.is_empty()
-        && transfers.iter().all(|&call| matches!(a.name(a.calls[call as usize].name), "mpi_put" | "mpi_rput" | "mpi_accumulate" | "mpi_raccumulate"));
+        && transfers.iter().all(|&call| {
+            matches!(
+                a.name(a.calls[call as usize].name),
+                "mpi_put" | "mpi_rput" | "mpi_accumulate" | "mpi_raccumulate"
+            )
+        });
     if !only_puts {
         return false;
     }
@@ -149,9 +164,18 @@ fn report(a: &Analysis<'_>, window: &Window, opening: u32, stores: &[u32]) -> Fi
         shown(a, opening),
         others(stores.len() - 1),
     );
-    let mut found = finding(a, "FR08", level(a, variable, Level::Error, OnDummy::Warn), variable, span, message);
-    relate(&mut found, a.calls[window.call as usize].span, format!("{} opens `{name}` to others", shown(a, window.call)));
-    relate(&mut found, a.calls[opening as usize].span, format!("{} lets others look at memory", shown(a, opening)));
+    let mut found =
+        finding(a, "FR08", level(a, variable, Level::Error, OnDummy::Warn), variable, span, message);
+    relate(
+        &mut found,
+        a.calls[window.call as usize].span,
+        format!("{} opens `{name}` to others", shown(a, window.call)),
+    );
+    relate(
+        &mut found,
+        a.calls[opening as usize].span,
+        format!("{} lets others look at memory", shown(a, opening)),
+    );
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Store, last);
     propose(a, &mut found, variable, "between the store and the call that opens the window");

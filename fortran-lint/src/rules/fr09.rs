@@ -23,7 +23,9 @@
 //! - COMMON or a module variable.
 //! - An opaque call with the variable as its argument before each read.
 
-use super::support::{OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown};
+use super::support::{
+    OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
+};
 use crate::dataflow::{Analysis, EventKind, Step};
 use crate::finding::{Finding, Level};
 use crate::model::Step as BodyStep;
@@ -37,7 +39,8 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
         if !registers {
             continue;
         }
-        let mut shared: Vec<Symbol> = call.part(Part::State).and_then(|arg| a.file.tree.root(arg)).into_iter().collect();
+        let mut shared: Vec<Symbol> =
+            call.part(Part::State).and_then(|arg| a.file.tree.root(arg)).into_iter().collect();
         for &arg in call.args.iter().flatten() {
             shared.extend(shared_with(a, arg));
         }
@@ -68,7 +71,8 @@ fn shared_with(a: &Analysis<'_>, arg: ExprId) -> Vec<Symbol> {
         let BodyStep::Statement(i) = step else { continue };
         let StatementKind::Assignment { target, .. } = tree.statements[*i as usize].kind else { continue };
         let Some(root) = tree.root(target) else { continue };
-        let is_own = handler.variables.get(&root).is_some_and(|variable| variable.is_owned || variable.is_dummy);
+        let is_own =
+            handler.variables.get(&root).is_some_and(|variable| variable.is_owned || variable.is_dummy);
         if !is_own && !written.contains(&root) {
             written.push(root);
         }
@@ -101,8 +105,13 @@ fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Opti
         others(reads.len() - 1),
     );
     let span = a.events[first as usize].span;
-    let mut found = finding(a, "FR09", level(a, variable, Level::Error, OnDummy::Keep), variable, span, message);
-    relate(&mut found, a.calls[registration as usize].span, format!("{} makes `{name}` known to the callback", shown(a, registration)));
+    let mut found =
+        finding(a, "FR09", level(a, variable, Level::Error, OnDummy::Keep), variable, span, message);
+    relate(
+        &mut found,
+        a.calls[registration as usize].span,
+        format!("{} makes `{name}` known to the callback", shown(a, registration)),
+    );
     relate(&mut found, a.calls[call as usize].span, "the callback may run in here".to_string());
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, registered);

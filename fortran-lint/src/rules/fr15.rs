@@ -74,7 +74,8 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation, out: &mut Vec<Findin
     let change = |event: &Event| change_of(a, operation, event);
     for (i, event) in open_events(a, change) {
         let is_store = matches!(event.kind, EventKind::Write { variable: own, .. } if own == variable);
-        let is_load = matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable) && operation.direction.writes();
+        let is_load = matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable)
+            && operation.direction.writes();
         if !(is_store || is_load) || !is_certain(a, operation, event) {
             continue;
         }
@@ -83,7 +84,11 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation, out: &mut Vec<Findin
         let starter = shown(a, operation.call);
         let message = format!("`{name}` is {verb} while {starter} may still work on it");
         let mut found = finding(a, "FR15", Level::Error, variable, event.span, message);
-        relate(&mut found, a.calls[operation.call as usize].span, format!("{starter} is given the buffer here"));
+        relate(
+            &mut found,
+            a.calls[operation.call as usize].span,
+            format!("{starter} is given the buffer here"),
+        );
         if let Some(end) = a.calls_behind(i, |call| a.finishes(call, operation)).into_iter().min() {
             relate(&mut found, a.calls[end as usize].span, "only behind this call is it free".to_string());
         }
@@ -110,7 +115,8 @@ fn open_events<'a>(a: &'a Analysis<'_>, change: impl Fn(&Event) -> Change) -> Ve
         entry[node as usize].0 |= States::CLOSED;
     }
     while let Some(node) = queue.pop() {
-        let state = a.events_of(node).iter().fold(entry[node as usize], |state, event| state.apply(change(event)));
+        let state =
+            a.events_of(node).iter().fold(entry[node as usize], |state, event| state.apply(change(event)));
         let here = &a.flow.nodes[node as usize];
         for &next in &here.next {
             if here.zero_trip == Some(next) {
@@ -145,7 +151,9 @@ fn change_of(a: &Analysis<'_>, operation: &Operation, event: &Event) -> Change {
             if root == Some(variable) { Change::MayClose } else { Change::None }
         }
         // The handle is overwritten, so that later calls say nothing about this operation.
-        EventKind::Write { variable, .. } if handle_root(a, operation.handle) == Some(variable) => Change::MayClose,
+        EventKind::Write { variable, .. } if handle_root(a, operation.handle) == Some(variable) => {
+            Change::MayClose
+        }
         _ => Change::None,
     }
 }
@@ -160,7 +168,8 @@ fn handle_root(a: &Analysis<'_>, handle: Handle) -> Option<Symbol> {
 fn change_by_call(a: &Analysis<'_>, operation: &Operation, id: u32) -> Change {
     let call = &a.calls[id as usize];
     let names_request = |request: ExprId| {
-        call.parts().any(|(part, own)| matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request))
+        call.parts()
+            .any(|(part, own)| matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request))
     };
     match operation.phase {
         Phase::FromCall if id == operation.call => return Change::Opens,
@@ -182,7 +191,10 @@ fn change_by_call(a: &Analysis<'_>, operation: &Operation, id: u32) -> Change {
         };
     };
     if a.finishes(call, operation) {
-        let is_certain = matches!(procedure.class, Class::Finish | Class::Fence | Class::Complete | Class::Unlock | Class::WinFree);
+        let is_certain = matches!(
+            procedure.class,
+            Class::Finish | Class::Fence | Class::Complete | Class::Unlock | Class::WinFree
+        );
         return if is_certain { Change::Closes } else { Change::MayClose };
     }
     match operation.handle {
@@ -199,7 +211,9 @@ fn is_certain(a: &Analysis<'_>, operation: &Operation, event: &Event) -> bool {
     if !a.overlap(place, access) {
         return false;
     }
-    let is_scalar = matches!(tree.expr(place).kind, ExprKind::Name(_)) && !a.resolve(operation.variable).is_array() && a.resolve(operation.variable).variable.is_some();
+    let is_scalar = matches!(tree.expr(place).kind, ExprKind::Name(_))
+        && !a.resolve(operation.variable).is_array()
+        && a.resolve(operation.variable).variable.is_some();
     if is_scalar {
         return true;
     }
@@ -213,7 +227,8 @@ fn is_certain(a: &Analysis<'_>, operation: &Operation, event: &Event) -> bool {
     if tree.same(place, access) {
         return is_fixed(place);
     }
-    let is_whole_access = matches!(tree.expr(access).kind, ExprKind::Name(_)) && matches!(tree.expr(place).kind, ExprKind::Reference { .. });
+    let is_whole_access = matches!(tree.expr(access).kind, ExprKind::Name(_))
+        && matches!(tree.expr(place).kind, ExprKind::Reference { .. });
     !is_shared && (a.is_whole(place) || is_whole_access)
 }
 
@@ -227,7 +242,9 @@ fn has_changing_subscripts(a: &Analysis<'_>, operation: &Operation, place: ExprI
     let mut changes = false;
     a.walk(a.calls[operation.call as usize].event, |_, event| {
         match event.kind {
-            EventKind::Write { variable, .. } | EventKind::Pass { variable, .. } => changes |= names.contains(&variable),
+            EventKind::Write { variable, .. } | EventKind::Pass { variable, .. } => {
+                changes |= names.contains(&variable)
+            }
             EventKind::Call(call) if a.finishes(&a.calls[call as usize], operation) => return Step::Stop,
             _ => {}
         }
@@ -271,14 +288,20 @@ fn collect_names(a: &Analysis<'_>, id: ExprId, names: &mut Vec<Symbol>) {
 
 /// Stores to window memory while others may transfer: between post and wait, and in a fence phase behind a transfer.
 fn check_exposure(a: &Analysis<'_>, window: &Window, out: &mut Vec<Finding>) {
-    let names_window = |call: u32| a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle));
-    let has = |class: Class| (0..a.calls.len() as u32).any(|call| a.class_of(call) == Some(class) && names_window(call));
+    let names_window = |call: u32| {
+        a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle))
+    };
+    let has = |class: Class| {
+        (0..a.calls.len() as u32).any(|call| a.class_of(call) == Some(class) && names_window(call))
+    };
     let is_fenced = has(Class::Fence) && !has(Class::Lock) && !has(Class::Access);
     let storage = a.file.tree.root(window.handle).map(|root| a.resolve(root).storage);
     let change = |event: &Event| {
         let root = a.file.tree.root(window.handle);
         match event.kind {
-            EventKind::Pass { variable, to: PassedTo::User(_), .. } if Some(variable) == root => Change::MayClose,
+            EventKind::Pass { variable, to: PassedTo::User(_), .. } if Some(variable) == root => {
+                Change::MayClose
+            }
             EventKind::Call(call) => match a.class_of(call) {
                 None => match storage {
                     Some(Storage::Local | Storage::Dummy) => Change::None,
@@ -301,7 +324,11 @@ fn check_exposure(a: &Analysis<'_>, window: &Window, out: &mut Vec<Finding>) {
         let name = a.name(variable);
         let message = format!("`{name}` is assigned while the window over it is open to others");
         let mut found = finding(a, "FR15", Level::Error, variable, event.span, message);
-        relate(&mut found, a.calls[window.call as usize].span, format!("{} opens `{name}` to others", shown(a, window.call)));
+        relate(
+            &mut found,
+            a.calls[window.call as usize].span,
+            format!("{} opens `{name}` to others", shown(a, window.call)),
+        );
         found.remedies.push("move the store behind the call that closes the exposure".to_string());
         push_once(out, found);
     }

@@ -81,7 +81,10 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
                 None
             } else if resolved.attributes.has(Attributes::PARAMETER) {
                 Some(Temporary::Constant)
-            } else if copies_sections(a) && resolved.is_assumed_shape(tree) && !resolved.attributes.has(Attributes::CONTIGUOUS) {
+            } else if copies_sections(a)
+                && resolved.is_assumed_shape(tree)
+                && !resolved.attributes.has(Attributes::CONTIGUOUS)
+            {
                 Some(Temporary::AssumedShape)
             } else {
                 None
@@ -91,7 +94,9 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
             if let ExprKind::Name(name) = tree.expr(base).kind {
                 let resolved = a.resolve(name);
                 let is_function = match &resolved.variable {
-                    Some(variable) => variable.shape.is_none() && !variable.is_character && !variable.is_dummy,
+                    Some(variable) => {
+                        variable.shape.is_none() && !variable.is_character && !variable.is_dummy
+                    }
                     None => is_intrinsic(a.name(name)) || a.file.known_procedures.contains(a.name(name)),
                 };
                 if is_function {
@@ -105,7 +110,9 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
             (is_section && copies_sections(a)).then_some(Temporary::Section)
         }
         // A component of a section: its elements lie apart.
-        ExprKind::Component { base, .. } => (inner_section(a, base) && copies_sections(a)).then_some(Temporary::Section),
+        ExprKind::Component { base, .. } => {
+            (inner_section(a, base) && copies_sections(a)).then_some(Temporary::Section)
+        }
         _ => None,
     }
 }
@@ -129,7 +136,8 @@ fn inner_section(a: &Analysis<'_>, base: ExprId) -> bool {
     let tree = a.file.tree;
     match tree.expr(base).kind {
         ExprKind::Reference { base, args } => {
-            tree.list(args).iter().any(|&arg| matches!(tree.expr(arg).kind, ExprKind::Section { .. })) || inner_section(a, base)
+            tree.list(args).iter().any(|&arg| matches!(tree.expr(arg).kind, ExprKind::Section { .. }))
+                || inner_section(a, base)
         }
         ExprKind::Component { base, .. } => inner_section(a, base),
         _ => false,
@@ -166,7 +174,12 @@ fn has_gaps(a: &Analysis<'_>, base: ExprId, args: List) -> bool {
 }
 
 /// Whether a range covers its dimension; `None` when the bounds are not written down.
-fn fills(a: &Analysis<'_>, low: Option<ExprId>, high: Option<ExprId>, declared: Option<ExprId>) -> Option<bool> {
+fn fills(
+    a: &Analysis<'_>,
+    low: Option<ExprId>,
+    high: Option<ExprId>,
+    declared: Option<ExprId>,
+) -> Option<bool> {
     let tree = a.file.tree;
     if low.is_none() && high.is_none() {
         return Some(true);
@@ -196,7 +209,10 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
         Temporary::AssumedShape => "an assumed-shape dummy argument, whose elements may lie apart,",
     };
     let name = tree.root(arg).map(|root| a.name(root).to_string()).unwrap_or_default();
-    let message = format!("{what} is given to {}: the library works on a temporary that is gone when the call returns", shown(a, call));
+    let message = format!(
+        "{what} is given to {}: the library works on a temporary that is gone when the call returns",
+        shown(a, call)
+    );
     let span = a.calls[call as usize].span;
     let mut found = Finding {
         rule: "FR16",
@@ -214,15 +230,27 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
     }
     match temporary {
         Temporary::Section => {
-            found.remedies.push("describe the section by a derived datatype and pass its first element".to_string());
-            found.remedies.push("copy it by hand into a contiguous array that lives until the operation has finished".to_string());
+            found
+                .remedies
+                .push("describe the section by a derived datatype and pass its first element".to_string());
+            found.remedies.push(
+                "copy it by hand into a contiguous array that lives until the operation has finished"
+                    .to_string(),
+            );
             found.remedies.push("use mpi_f08, where MPI_SUBARRAYS_SUPPORTED is true".to_string());
         }
         Temporary::AssumedShape => {
-            found.remedies.push("declare the dummy argument CONTIGUOUS and check that the callers pass contiguous arrays".to_string());
-            found.remedies.push("declare the dummy argument with assumed size, and check the callers".to_string());
+            found.remedies.push(
+                "declare the dummy argument CONTIGUOUS and check that the callers pass contiguous arrays"
+                    .to_string(),
+            );
+            found
+                .remedies
+                .push("declare the dummy argument with assumed size, and check the callers".to_string());
         }
-        _ => found.remedies.push("pass a named variable that lives until the operation has finished".to_string()),
+        _ => found
+            .remedies
+            .push("pass a named variable that lives until the operation has finished".to_string()),
     }
     let _ = finding;
     found

@@ -43,7 +43,9 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             for event in a.events_of(node) {
                 let EventKind::Read { variable, .. } = event.kind else { continue };
                 let Some(watch) = watched.iter().find(|watch| watch.variable == variable) else { continue };
-                if polls(a, here, watch) && !out.iter().any(|other| other.rule == "FR17" && other.span == event.span) {
+                if polls(a, here, watch)
+                    && !out.iter().any(|other| other.rule == "FR17" && other.span == event.span)
+                {
                     out.push(report(a, here, event, watch));
                 }
             }
@@ -69,7 +71,11 @@ fn watched(a: &Analysis<'_>) -> Vec<Watch> {
     }
     for operation in &a.operations {
         let is_open = operation.phase != crate::dataflow::Phase::Call;
-        if operation.direction.writes() && is_open && !operation.is_transfer && a.is_unsafe(operation.variable) {
+        if operation.direction.writes()
+            && is_open
+            && !operation.is_transfer
+            && a.is_unsafe(operation.variable)
+        {
             watched.push(Watch { variable: operation.variable, by: operation.call, is_pointer: false });
         }
     }
@@ -96,7 +102,11 @@ fn watched(a: &Analysis<'_>) -> Vec<Watch> {
 fn leaves(a: &Analysis<'_>, here: Loop, node: u32) -> bool {
     let inside = |node: u32| here.first <= node && node <= here.last;
     let is_innermost = !a.flow.loops.iter().any(|other| {
-        *other != here && here.first <= other.first && other.last <= here.last && other.first <= node && node <= other.last
+        *other != here
+            && here.first <= other.first
+            && other.last <= here.last
+            && other.first <= node
+            && node <= other.last
     });
     if !is_innermost {
         return false;
@@ -104,7 +114,10 @@ fn leaves(a: &Analysis<'_>, here: Loop, node: u32) -> bool {
     let here_node = &a.flow.nodes[node as usize];
     let Some(statement) = here_node.statement else { return false };
     let decides = match a.file.tree.statements[statement as usize].kind {
-        StatementKind::IfStatement(_) | StatementKind::IfThen(_) | StatementKind::ElseIf(_) | StatementKind::ArithmeticIf { .. } => true,
+        StatementKind::IfStatement(_)
+        | StatementKind::IfThen(_)
+        | StatementKind::ElseIf(_)
+        | StatementKind::ArithmeticIf { .. } => true,
         StatementKind::Do { .. } => node == here.first,
         _ => false,
     };
@@ -138,13 +151,22 @@ fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
 fn report(a: &Analysis<'_>, here: Loop, event: &Event, watch: &Watch) -> Finding {
     let variable = watch.variable;
     let name = a.name(variable);
-    let message = format!("the loop waits for `{name}`, which others change, and nothing in it makes the compiler load `{name}` again");
-    let mut found = finding(a, "FR17", level(a, variable, Level::Error, OnDummy::Keep), variable, event.span, message);
-    relate(&mut found, a.calls[watch.by as usize].span, format!("through this call others can change `{name}`"));
+    let message = format!(
+        "the loop waits for `{name}`, which others change, and nothing in it makes the compiler load `{name}` again"
+    );
+    let mut found =
+        finding(a, "FR17", level(a, variable, Level::Error, OnDummy::Keep), variable, event.span, message);
+    relate(
+        &mut found,
+        a.calls[watch.by as usize].span,
+        format!("through this call others can change `{name}`"),
+    );
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, 0);
     let _ = here;
     found.remedies.push(format!("declare `{name}` VOLATILE"));
-    found.remedies.push(format!("call an empty external routine, compiled apart, with `{name}` as its argument in the loop"));
+    found.remedies.push(format!(
+        "call an empty external routine, compiled apart, with `{name}` as its argument in the loop"
+    ));
     found
 }

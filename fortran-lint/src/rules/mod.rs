@@ -69,10 +69,24 @@ impl Rule {
 
 macro_rules! rule {
     ($code:literal, $name:literal, $level:literal, $file:literal, $check:expr) => {
-        Rule { code: $code, name: $name, role: Role::Rule, level: $level, source: include_str!($file), check: Some($check) }
+        Rule {
+            code: $code,
+            name: $name,
+            role: Role::Rule,
+            level: $level,
+            source: include_str!($file),
+            check: Some($check),
+        }
     };
     ($code:literal, $name:literal, $file:literal) => {
-        Rule { code: $code, name: $name, role: Role::Reason, level: "reason", source: include_str!($file), check: None }
+        Rule {
+            code: $code,
+            name: $name,
+            role: Role::Reason,
+            level: "reason",
+            source: include_str!($file),
+            check: None,
+        }
     };
 }
 

@@ -67,7 +67,11 @@ pub(super) fn finding(
 pub(super) fn relate_declaration(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol) {
     match a.resolve(variable).declared {
         Some(declared) if declared != finding.span => {
-            relate(finding, declared, "declared here, neither in COMMON nor VOLATILE nor ASYNCHRONOUS".to_string());
+            relate(
+                finding,
+                declared,
+                "declared here, neither in COMMON nor VOLATILE nor ASYNCHRONOUS".to_string(),
+            );
         }
         _ => {}
     }
@@ -85,7 +89,8 @@ pub(super) fn relate(finding: &mut Finding, span: Span, message: String) {
 pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol, sync_place: &str) {
     let name = a.name(variable);
     let resolved = a.resolve(variable);
-    let is_dynamic = resolved.attributes.has(Attributes::ALLOCATABLE) || resolved.attributes.has(Attributes::POINTER);
+    let is_dynamic =
+        resolved.attributes.has(Attributes::ALLOCATABLE) || resolved.attributes.has(Attributes::POINTER);
     let is_dummy = resolved.storage == Storage::Dummy;
     // With an implicit interface some compilers refuse an actual argument that is VOLATILE or ASYNCHRONOUS.
     let has_interface = matches!(a.binding, Binding::UseMpi | Binding::F08);
@@ -108,7 +113,9 @@ pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
     // MPICH 4.0 has an MPI_F_SYNC_REG for the older bindings that writes through a second argument.
     add(match a.binding {
         Binding::F08 => format!("call MPI_F_SYNC_REG({name}) {sync_place}"),
-        _ => format!("call an empty external routine, compiled apart, with `{name}` as its argument {sync_place}"),
+        _ => format!(
+            "call an empty external routine, compiled apart, with `{name}` as its argument {sync_place}"
+        ),
     });
 }
 
@@ -152,7 +159,11 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
                     true => misplaced(finding, event, side, &name),
                     false => {
                         because(finding, "FR13");
-                        relate(finding, event.span, format!("{name} is part of the program, so that the compiler can look into it"));
+                        relate(
+                            finding,
+                            event.span,
+                            format!("{name} is part of the program, so that the compiler can look into it"),
+                        );
                     }
                 }
             }
@@ -160,7 +171,13 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
                 let name = shown(a, call);
                 if side == Side::Load && !a.shields_load(event, variable) {
                     because(finding, "FR19");
-                    relate(finding, event.span, format!("module `mpi` may declare this argument of {name} INTENT(IN), so that nothing is reloaded"));
+                    relate(
+                        finding,
+                        event.span,
+                        format!(
+                            "module `mpi` may declare this argument of {name} INTENT(IN), so that nothing is reloaded"
+                        ),
+                    );
                 } else {
                     misplaced(finding, event, side, &name);
                 }
@@ -177,7 +194,9 @@ fn misplaced(finding: &mut Finding, event: &Event, side: Side, name: &str) {
     because(finding, "FR14");
     let message = match side {
         Side::Load => format!("{name} does not stand on every way from the synchronization to the access"),
-        Side::Store => format!("{name} does not stand between the store and the call that lets others see it"),
+        Side::Store => {
+            format!("{name} does not stand between the store and the call that lets others see it")
+        }
     };
     relate(finding, event.span, message);
 }

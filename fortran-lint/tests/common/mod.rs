@@ -35,7 +35,9 @@ pub(crate) fn findings(path: &str, bytes: &[u8]) -> Vec<Expectation> {
     let mut found: Vec<Expectation> = report
         .findings
         .iter()
-        .map(|finding| Expectation::new(finding.level.name(), finding.rule, &finding.variable, &finding.because))
+        .map(|finding| {
+            Expectation::new(finding.level.name(), finding.rule, &finding.variable, &finding.because)
+        })
         .collect();
     found.sort();
     found
@@ -71,7 +73,8 @@ pub(crate) fn update(path: &Path, text: &str, stale: &mut Vec<String>) {
         return;
     }
     if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
-        std::fs::create_dir_all(path.parent().expect("a fixture lies in a folder")).expect("the folder can be made");
+        std::fs::create_dir_all(path.parent().expect("a fixture lies in a folder"))
+            .expect("the folder can be made");
         std::fs::write(path, text).expect("the fixture can be written");
     } else {
         stale.push(path.display().to_string());
@@ -80,7 +83,8 @@ pub(crate) fn update(path: &Path, text: &str, stale: &mut Vec<String>) {
 
 /// Expands `#if`, `#ifdef` and `#define NAME value` of the hazard programs.
 pub(crate) fn preprocess(text: &str, defines: &[(&str, i64)]) -> String {
-    let mut defines: Vec<(String, i64)> = defines.iter().map(|(name, value)| (name.to_string(), *value)).collect();
+    let mut defines: Vec<(String, i64)> =
+        defines.iter().map(|(name, value)| (name.to_string(), *value)).collect();
     let mut out = String::new();
     // For each open #if: whether its lines count now, whether a branch was taken, whether the outside counts.
     let mut open: Vec<(bool, bool, bool)> = Vec::new();
@@ -130,7 +134,8 @@ pub(crate) fn preprocess(text: &str, defines: &[(&str, i64)]) -> String {
 fn condition(text: &str, defines: &[(String, i64)]) -> bool {
     let value = |word: &str| -> i64 {
         let word = word.trim();
-        word.parse().unwrap_or_else(|_| defines.iter().find(|(name, _)| name == word).map_or(0, |(_, value)| *value))
+        word.parse()
+            .unwrap_or_else(|_| defines.iter().find(|(name, _)| name == word).map_or(0, |(_, value)| *value))
     };
     text.split("||").any(|part| {
         part.split("&&").all(|test| match test.split_once("==") {
@@ -166,12 +171,17 @@ fn substitute(line: &str, defines: &[(String, i64)]) -> String {
 pub(crate) fn compiler() -> Option<&'static str> {
     ["mpif90.mpich", "mpif90", "mpifort"].into_iter().find(|name| {
         let runs = std::process::Command::new(name).arg("--version").output();
-        runs.is_ok_and(|output| output.status.success() && String::from_utf8_lossy(&output.stdout).contains("GNU Fortran"))
+        runs.is_ok_and(|output| {
+            output.status.success() && String::from_utf8_lossy(&output.stdout).contains("GNU Fortran")
+        })
     })
 }
 
 /// Says why a test is skipped, and fails where peers are required.
 pub(crate) fn skip(why: &str) {
-    assert!(std::env::var_os("RMA_REQUIRE_PEERS").is_none_or(|value| value != "1"), "a required peer is missing: {why}");
+    assert!(
+        std::env::var_os("RMA_REQUIRE_PEERS").is_none_or(|value| value != "1"),
+        "a required peer is missing: {why}"
+    );
     println!("skipped: {why}");
 }
