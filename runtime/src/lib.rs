@@ -2,7 +2,14 @@
 #![deny(unsafe_code)]
 
 mod error;
+mod job;
+mod liveness;
+mod run;
+mod sync;
+mod sys;
 mod team;
+mod transport;
 
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
-pub use team::Rank;
+pub use run::{Job, spawn};
+pub use team::{Rank, Team};
