@@ -1,0 +1,2 @@
+pub(crate) mod atomic;
+pub(crate) mod copy;
