@@ -190,13 +190,7 @@ impl RankContext {
         };
         if super::ended(segment) != 0 {
             let lost = match what.needs {
-                // A failure explains more than a rank that finished, or died, because of it.
-                Needs::All => {
-                    let mut lost: Vec<_> = what.team.ranks().filter_map(ended).collect();
-                    let first = super::first_failure(segment);
-                    lost.sort_by_key(|&(rank, _)| Some(what.team.job_rank(rank).0) != first);
-                    lost.first().copied()
-                }
+                Needs::All => super::lost_member(segment, what.team),
                 Needs::One(rank) => ended(rank),
                 Needs::AnyOf(ranks) => match ranks.iter().all(|&rank| ended(rank).is_some()) {
                     true => ranks.first().and_then(|&rank| ended(rank)),
