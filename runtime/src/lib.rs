@@ -4,6 +4,8 @@
 mod element;
 mod error;
 mod job;
+#[doc(hidden)]
+pub mod launch;
 mod liveness;
 mod run;
 mod sync;
@@ -13,5 +15,5 @@ mod transport;
 
 pub use element::{And, BasicType, Element, Max, Min, OpCode, Operation, Or, Prod, Replace, Sum, Xor};
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
-pub use run::{Job, spawn};
+pub use run::{Job, run, spawn};
 pub use team::{Rank, Team};

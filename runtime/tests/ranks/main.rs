@@ -1,0 +1,2 @@
+//! The programs that the tests of the launcher launch.
+fn main() {}
