@@ -7,6 +7,7 @@ mod wait;
 
 use std::sync::atomic::{Ordering, fence};
 
+pub(crate) use board::report;
 pub(crate) use wait::{Act, Needs, Patience, WaitFor};
 
 use crate::error::Evidence;

@@ -14,7 +14,7 @@ use super::{Members, Rank, Team};
 use crate::element::{Element, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::WaitFor;
-use crate::sync::barrier::{Arrival, Outcome};
+use crate::sync::barrier::{Arrival, Cause, Outcome};
 use crate::transport::shm::bytes::{self, load_name};
 use crate::transport::shm::layout::{NAME_BYTES, Slot, TeamBlock};
 use crate::transport::shm::segment::Segment;
@@ -368,7 +368,11 @@ impl Team {
                 match self.context.wait(barrier.event(), what, || barrier.passed(generation)) {
                     Ok(outcome) => outcome,
                     Err(error) => {
-                        barrier.break_off(self.context.job_rank().0);
+                        let cause = match error.kind() {
+                            ErrorKind::Stalled => Cause::Stalled,
+                            _ => Cause::Lost,
+                        };
+                        barrier.break_off(self.context.job_rank().0, cause);
                         return Err(error);
                     }
                 }
@@ -377,7 +381,7 @@ impl Team {
         match outcome {
             Outcome::Agreed => Ok(()),
             Outcome::Mismatched => Err(self.mismatched(call, length, set)),
-            Outcome::Broken => Err(self.refused(call)),
+            Outcome::Broken => Err(self.broken(call)),
         }
     }
 
@@ -406,6 +410,21 @@ impl Team {
         }
     }
 
+    /// The error of a call that a member gave up while this one was waiting in it.
+    #[cold]
+    #[track_caller]
+    fn broken(&self, call: Call) -> Error {
+        let segment = self.context.segment();
+        match self.place.block(segment).barrier.broken_by() {
+            // The time limit is the same for all members, and what one could not get is missing for all.
+            Some((_, Cause::Stalled)) => {
+                let note = format!("a member gave up waiting; {}", crate::liveness::report(segment));
+                Error::new(ErrorKind::Stalled, call.name).caller(self.rank()).note(note)
+            }
+            _ => self.refused(call),
+        }
+    }
+
     /// The error of a call on a team that is out of use.
     #[cold]
     #[track_caller]
@@ -417,13 +436,10 @@ impl Team {
                 Error::new(ErrorKind::PeerLost, call.name).caller(self.rank()).lost(rank).evidence(evidence)
             }
             None => {
-                let note = match self.place.block(segment).barrier.broken_by() {
-                    Some(job_rank) => match self.members.rank_of(Rank(job_rank)) {
-                        Some(rank) => {
-                            format!("rank {rank} gave up waiting in a collective call of this team")
-                        }
-                        None => "a member gave up waiting in a collective call of this team".to_owned(),
-                    },
+                let broken_by = self.place.block(segment).barrier.broken_by();
+                let member = broken_by.and_then(|(job_rank, _)| self.members.rank_of(Rank(job_rank)));
+                let note = match member {
+                    Some(rank) => format!("rank {rank} gave up waiting in a collective call of this team"),
                     None => "members met different collective calls on this team".to_owned(),
                 };
                 Error::new(ErrorKind::Poisoned, call.name).caller(self.rank()).note(note)
