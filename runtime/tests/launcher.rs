@@ -4,7 +4,8 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::io::BufRead;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{Job, RANKS, assert_gone, assert_nothing_left, run, runs, signal};
@@ -211,6 +212,54 @@ fn what_a_rank_leaves_running_ends_with_it() {
     assert!(ended.took < Duration::from_secs(20));
     let process: u32 = ended.out[0].parse().unwrap();
     assert_gone(&[process], Duration::from_secs(5));
+}
+
+#[test]
+fn a_slow_reader_gets_all_output() {
+    let mut command = Command::new("sh");
+    let script = format!("{} -n 2 {RANKS} lines 20000 | (sleep 3; wc -l)", env!("CARGO_BIN_EXE_rma-run"));
+    let output = command.args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "40000");
+}
+
+#[test]
+fn a_job_whose_reader_has_gone_runs_on() {
+    let script = format!(
+        "{{ {} -n 2 {RANKS} lines 5000; echo status $? >&2; }} | head -n 1 > /dev/null",
+        env!("CARGO_BIN_EXE_rma-run")
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "status 0\n");
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let script = format!("trap '' HUP; exec {} -n 1 {RANKS} sleep 2", env!("CARGO_BIN_EXE_rma-run"));
+    let mut child = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("runs as process"), "{line}");
+    signal(child.id(), "HUP");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn limits_on_memory_are_errors_of_the_call() {
+    let limited = |limit: &str, words: &str| {
+        let script = format!("ulimit {limit}; exec {RANKS} {words}");
+        Job::start_words(["-n", "2", "--timeout", "30", "sh", "-c", &script], b"").end()
+    };
+    // Growing the segment's file beyond the limit on files would kill the process if it were tried.
+    let ended = limited("-f 2000", "grow");
+    assert_eq!(ended.code(), Some(0), "{ended:#?}");
+    assert_eq!(ended.lines("got System").len(), 2, "{ended:#?}");
+    let ended = limited("-v 1000000", "hello");
+    assert_eq!(ended.code(), Some(2), "{ended:#?}");
+    ended.says("joining the job's memory was refused by the operating system");
+    // With the limit on the whole job, the segment takes less address space.
+    let script = format!("ulimit -v 4000000; exec {} -n 2 {RANKS} hello", env!("CARGO_BIN_EXE_rma-run"));
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
