@@ -95,11 +95,24 @@ fn wait_in_vain(
 
 #[test]
 fn waits_in_different_collective_calls_are_found() {
+    let waiting = AtomicU32::new(0);
     let errors = Job::new(3)
         .time_limit(LIMIT)
-        .spawn(|team| match team.rank() {
-            Rank(1) => wait_in_vain(team, 4, Act::Collective, Needs::All, || None),
-            _ => wait_in_vain(team, 3, Act::Collective, Needs::All, || None),
+        .spawn(|team| {
+            let window = if team.rank() == Rank(1) { 4 } else { 3 };
+            let mut counted = false;
+            wait_in_vain(team, window, Act::Collective, Needs::All, || {
+                // Nobody sleeps, and so nobody finds out anything, before all wait: who comes later than the finding
+                // meets a team that is out of use, which is another error.
+                if !counted {
+                    counted = true;
+                    waiting.fetch_add(1, Ordering::AcqRel);
+                    while waiting.load(Ordering::Acquire) < 3 {
+                        std::thread::yield_now();
+                    }
+                }
+                None
+            })
         })
         .unwrap();
     for (rank, error) in errors.iter().enumerate() {
