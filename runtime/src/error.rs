@@ -177,34 +177,28 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let context = &*self.context;
         f.write_str(context.call)?;
-        match &context.range {
-            Some(range) => write!(f, " of elements {}..{}", range.start, range.end)?,
-            None => {}
+        if let Some(range) = &context.range {
+            write!(f, " of elements {}..{}", range.start, range.end)?
         }
-        match context.window {
-            Some(id) => write!(f, " on window {id}")?,
-            None => {}
+        if let Some(id) = context.window {
+            write!(f, " on window {id}")?
         }
-        match context.tag {
-            Some(tag) => write!(f, " with tag {tag}")?,
-            None => {}
+        if let Some(tag) = context.tag {
+            write!(f, " with tag {tag}")?
         }
-        match context.target {
-            Some(rank) => write!(f, " at rank {rank}")?,
-            None => {}
+        if let Some(rank) = context.target {
+            write!(f, " at rank {rank}")?
         }
-        match context.caller {
-            Some(rank) => write!(f, " by rank {rank}")?,
-            None => {}
+        if let Some(rank) = context.caller {
+            write!(f, " by rank {rank}")?
         }
         match (context.lost, context.evidence) {
             (Some(rank), Some(evidence)) => write!(f, " lost rank {rank}: {evidence}")?,
             (None, Some(evidence)) => write!(f, " {}: {evidence}", phrase(self.kind))?,
             _ => write!(f, " {}", phrase(self.kind))?,
         }
-        match &context.other {
-            Some(other) => write!(f, ", against {other}")?,
-            None => {}
+        if let Some(other) = &context.other {
+            write!(f, ", against {other}")?
         }
         match &context.note {
             Some(note) => write!(f, ": {note}"),
