@@ -7,7 +7,7 @@ mod wait;
 
 use std::sync::atomic::{Ordering, fence};
 
-pub(crate) use wait::{Patience, WaitFor};
+pub(crate) use wait::{Act, Needs, Patience, WaitFor};
 
 use crate::error::Evidence;
 use crate::sync::event::Event;

@@ -25,7 +25,7 @@ const NUMBER_SHIFT: u32 = 32;
 
 /// Whom an exposure admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admits {
+pub(crate) enum Admits {
     /// Every rank of the team.
     Anyone,
     /// The ranks whose records name the exposure's number.
@@ -34,7 +34,7 @@ pub enum Admits {
 
 /// Why an origin is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The window is not posted.
     Closed,
     /// The origin has used this exposure already.
@@ -47,7 +47,7 @@ pub enum Refusal {
 
 /// What the owner's wait sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub(crate) enum Closing {
     /// The exposure has ended with the number of origins that was asked for.
     Closed,
     /// Somebody has not completed, or has not come.
@@ -58,31 +58,31 @@ pub enum Closing {
 
 /// A decoded word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status(u64);
+pub(crate) struct Status(u64);
 
 impl Status {
     /// The number of the latest exposure; the first is 1.
-    pub fn number(self) -> u32 {
+    pub(crate) fn number(self) -> u32 {
         (self.0 >> NUMBER_SHIFT) as u32
     }
 
     /// Whether origins can be admitted.
-    pub fn is_open(self) -> bool {
+    pub(crate) fn is_open(self) -> bool {
         self.0 & OPEN != 0
     }
 
     /// Whether the exposure was for a group.
-    pub fn is_for_group(self) -> bool {
+    pub(crate) fn is_for_group(self) -> bool {
         self.0 & GROUP != 0
     }
 
     /// How many origins have been admitted.
-    pub fn started(self) -> usize {
+    pub(crate) fn started(self) -> usize {
         ((self.0 / STARTED_ONE) & COUNT_MASK) as usize
     }
 
     /// How many of them are done.
-    pub fn completed(self) -> usize {
+    pub(crate) fn completed(self) -> usize {
         (self.0 & COUNT_MASK) as usize
     }
 }
@@ -90,12 +90,12 @@ impl Status {
 /// See the module.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Exposure(AtomicU64);
+pub(crate) struct Exposure(AtomicU64);
 
 /// What one origin has to do with the exposures of one owner.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// The number of the last exposure whose group the origin is in; the owner writes it.
     allowed: AtomicU64,
     /// The number of the last exposure that the origin asked for, and whether it may still be at work; it writes it.
@@ -107,24 +107,24 @@ const AT_WORK: u64 = 1 << 32;
 impl Origin {
     /// No relation. Zeroed memory is that, too.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub fn new() -> Origin {
+    pub(crate) fn new() -> Origin {
         Origin { allowed: AtomicU64::new(0), used: AtomicU64::new(0) }
     }
 
     /// Puts the origin into the group of the exposure that is opened next.
-    pub fn allow(&self, number: u32) {
+    pub(crate) fn allow(&self, number: u32) {
         // Release: pairs with the Acquire in `start`; in most cases the opening of the exposure orders it already.
         self.allowed.store(u64::from(number), Ordering::Release);
     }
 
     /// Whether the origin was let in, or was about to be, and has not completed.
-    pub fn is_at_work(&self) -> bool {
+    pub(crate) fn is_at_work(&self) -> bool {
         // Acquire: pairs with the Release in `complete`, so that the origin's last write is seen before.
         self.used.load(Ordering::Acquire) & AT_WORK != 0
     }
 
     /// Whether the origin has started on this exposure.
-    pub fn has_used(&self, number: u32) -> bool {
+    pub(crate) fn has_used(&self, number: u32) -> bool {
         // Acquire: pairs with the Release in `complete`.
         self.used.load(Ordering::Acquire) & 0xffff_ffff == u64::from(number)
     }
@@ -133,23 +133,23 @@ impl Origin {
 impl Exposure {
     /// A window that was never posted. Zeroed memory is that, too.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub fn new() -> Exposure {
+    pub(crate) fn new() -> Exposure {
         Exposure(AtomicU64::new(0))
     }
 
     /// The word as it is.
     #[inline]
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         Status(self.0.load(Ordering::Acquire)) // Acquire: pairs with the Release of every change.
     }
 
     /// The number that the next exposure will have.
-    pub fn next_number(&self) -> u32 {
+    pub(crate) fn next_number(&self) -> u32 {
         self.status().number().wrapping_add(1)
     }
 
     /// Opens the next exposure. Only the owner calls this, with the previous one closed.
-    pub fn open(&self, admits: Admits) -> Result<u32, Refusal> {
+    pub(crate) fn open(&self, admits: Admits) -> Result<u32, Refusal> {
         let now = self.status();
         if now.0 & POISON != 0 {
             return Err(Refusal::Poisoned);
@@ -168,7 +168,7 @@ impl Exposure {
 
     /// Admits an origin that has last used exposure `last`, and returns the number of this one.
     #[inline]
-    pub fn start(&self, origin: &Origin, last: u32) -> Result<u32, Refusal> {
+    pub(crate) fn start(&self, origin: &Origin, last: u32) -> Result<u32, Refusal> {
         let mut now = self.status();
         let outcome = loop {
             if now.0 & (POISON | OPEN) != OPEN {
@@ -200,7 +200,7 @@ impl Exposure {
 
     /// Counts the origin as done. Its owner is to be notified.
     #[inline]
-    pub fn complete(&self, origin: &Origin, number: u32) {
+    pub(crate) fn complete(&self, origin: &Origin, number: u32) {
         // Release: pairs with the Acquire in `is_at_work`.
         origin.used.store(u64::from(number), Ordering::Release);
         // Release: pairs with the Acquire in `try_close`: the owner sees what the origin wrote.
@@ -209,7 +209,7 @@ impl Exposure {
     }
 
     /// Ends the exposure if exactly `count` origins have completed, or if more came and all of them have.
-    pub fn try_close(&self, count: usize) -> Closing {
+    pub(crate) fn try_close(&self, count: usize) -> Closing {
         let mut now = self.status(); // Its Acquire pairs with the Release in `complete`.
         loop {
             if now.completed() < count || now.completed() < now.started() {
@@ -227,7 +227,7 @@ impl Exposure {
 
     /// Takes the window out of use: nobody is admitted from here on, and the records show who was.
     #[cold]
-    pub fn poison(&self) -> Status {
+    pub(crate) fn poison(&self) -> Status {
         // SeqCst: origins that were admitted have announced themselves before; see `is_at_work`.
         let old = Status(self.0.fetch_or(POISON, Ordering::SeqCst));
         fence(Ordering::SeqCst);

@@ -18,79 +18,61 @@
 use super::primitive::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Rounds for as many ranks as a state word can count.
-pub const ROUNDS_MAX: usize = 12;
+pub(crate) const ROUNDS_MAX: usize = 12;
 
 /// One rank's part of the fences of one window. Zeroed memory is the initial state.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Phases {
+pub(crate) struct Phases {
     flags: [AtomicU64; ROUNDS_MAX],
     writing: AtomicU32,
-    /// The rank has dropped its handle of the window.
-    departed: AtomicU32,
 }
 
 impl Phases {
     /// The initial state.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub fn new() -> Phases {
-        Phases {
-            flags: std::array::from_fn(|_| AtomicU64::new(0)),
-            writing: AtomicU32::new(0),
-            departed: AtomicU32::new(0),
-        }
+    pub(crate) fn new() -> Phases {
+        Phases { flags: std::array::from_fn(|_| AtomicU64::new(0)), writing: AtomicU32::new(0) }
     }
 
     /// Raises the flag of a round. Whoever waits for it is to be notified.
     #[inline]
-    pub fn signal(&self, round: usize, number: u64) {
+    pub(crate) fn signal(&self, round: usize, number: u64) {
         // Release: pairs with the Acquire in `has_signalled`: what this rank, and those it has heard of, wrote is seen.
         self.flags[round].store(number, Ordering::Release);
     }
 
     /// Whether the rank's flag is as high as this fence.
     #[inline]
-    pub fn has_signalled(&self, round: usize, number: u64) -> bool {
+    pub(crate) fn has_signalled(&self, round: usize, number: u64) -> bool {
         // Acquire: pairs with the Release in `signal`.
         self.flags[round].load(Ordering::Acquire) >= number
     }
 
     /// Says that this rank may write to the others' memory, before it signals the fence that lets it.
-    pub fn begin_writing(&self) {
+    pub(crate) fn begin_writing(&self) {
         self.writing.store(1, Ordering::Relaxed); // Relaxed: the fence follows.
         // SeqCst: pairs with the fence in `Broken::set`; the caller looks at the `Broken` word after its fence.
         fence(Ordering::SeqCst);
     }
 
     /// Says that this rank writes no more in this phase, before it signals the fence that ends it.
-    pub fn end_writing(&self) {
+    pub(crate) fn end_writing(&self) {
         // Release: pairs with the Acquire in `is_writing`, so that the rank's last write comes before.
         self.writing.store(0, Ordering::Release);
     }
 
     /// Whether this rank may still write.
-    pub fn is_writing(&self) -> bool {
+    pub(crate) fn is_writing(&self) -> bool {
         // Acquire: pairs with the Release in `end_writing`.
         self.writing.load(Ordering::Acquire) != 0
-    }
-
-    /// Says that this rank will never touch the window again.
-    pub fn depart(&self) {
-        // Release: pairs with the Acquire in `has_departed`.
-        self.departed.store(1, Ordering::Release);
-    }
-
-    /// Whether the rank is done with the window for good.
-    pub fn has_departed(&self) -> bool {
-        // Acquire: pairs with the Release in `depart`.
-        self.departed.load(Ordering::Acquire) != 0
     }
 }
 
 /// Why a window went out of use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// The program of a rank panicked inside a phase or exposure.
     Panicked = 1,
     /// A rank passed the time limit of a call and went away.
@@ -106,18 +88,18 @@ pub enum Reason {
 /// One word per window, at a place that all ranks agree on: who broke it and why. Zeroed memory is an unbroken one.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Broken(AtomicU32);
+pub(crate) struct Broken(AtomicU32);
 
 impl Broken {
     /// Unbroken.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub fn new() -> Broken {
+    pub(crate) fn new() -> Broken {
         Broken(AtomicU32::new(0))
     }
 
     /// Breaks the window, on account of `rank`. The first reason stays.
     #[cold]
-    pub fn set(&self, rank: u32, reason: Reason) {
+    pub(crate) fn set(&self, rank: u32, reason: Reason) {
         // Release: pairs with the Acquire in `get`.
         let _ = self.0.compare_exchange(0, (rank + 1) << 8 | reason as u32, Ordering::Release, Ordering::Relaxed);
         // SeqCst: pairs with the fence in `Phases::begin_writing`; the caller looks at the others' `writing` after this.
@@ -126,7 +108,7 @@ impl Broken {
 
     /// On whose account the window is broken.
     #[inline]
-    pub fn get(&self) -> Option<(u32, Reason)> {
+    pub(crate) fn get(&self) -> Option<(u32, Reason)> {
         // Acquire: pairs with the Release in `set`.
         match self.0.load(Ordering::Acquire) {
             0 => None,

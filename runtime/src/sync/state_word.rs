@@ -28,11 +28,11 @@
 use super::primitive::{AtomicU64, Ordering, fence};
 
 /// The most ranks that the word's fields can count.
-pub const RANKS_MAX: usize = 4095;
+pub(crate) const RANKS_MAX: usize = 4095;
 
 /// Whether a holder shares the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sharing {
+pub(crate) enum Sharing {
     /// Nobody else holds it.
     Exclusive,
     /// Other shared holders may be there.
@@ -41,19 +41,19 @@ pub enum Sharing {
 
 /// A place in the queue of one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ticket(u16);
+pub(crate) struct Ticket(u16);
 
 impl Ticket {
     /// The ring slot of the ticket; `slots` is a power of two.
     #[inline]
-    pub fn slot(self, slots: usize) -> usize {
+    pub(crate) fn slot(self, slots: usize) -> usize {
         self.0 as usize & (slots - 1)
     }
 }
 
 /// Why a request is not granted, or not even queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The owner has posted the window.
     Posted,
     /// The window is out of use.
@@ -66,7 +66,7 @@ pub enum Refusal {
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub(crate) enum Request {
     /// The lock is held.
     Granted,
     /// The caller is in the queue: it publishes itself in the ticket's slot and polls.
@@ -75,7 +75,7 @@ pub enum Request {
 
 /// What a waiter sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub(crate) enum Turn {
     /// The lock is held. A shared holder then calls [`StateWord::settle`], as its successor's turn may have come.
     Mine,
     /// Others are before us.
@@ -86,7 +86,7 @@ pub enum Turn {
 
 /// A decoded word, for reports and decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State(u64);
+pub(crate) struct State(u64);
 
 const POSTED: u64 = 1;
 const POISON: u64 = 1 << 1;
@@ -101,7 +101,7 @@ const SERVING_ONE: u64 = 1 << 48;
 
 impl State {
     /// The exclusive holder.
-    pub fn holder(self) -> Option<u32> {
+    pub(crate) fn holder(self) -> Option<u32> {
         match (self.0 & HOLDER) >> HOLDER_SHIFT {
             0 => None,
             holder => Some(holder as u32 - 1),
@@ -109,27 +109,27 @@ impl State {
     }
 
     /// How many hold it together.
-    pub fn readers(self) -> usize {
+    pub(crate) fn readers(self) -> usize {
         ((self.0 & READERS) / READER) as usize
     }
 
     /// Whether the owner has posted the window.
-    pub fn is_posted(self) -> bool {
+    pub(crate) fn is_posted(self) -> bool {
         self.0 & POSTED != 0
     }
 
     /// Whether the window is out of use.
-    pub fn is_poisoned(self) -> bool {
+    pub(crate) fn is_poisoned(self) -> bool {
         self.0 & POISON != 0
     }
 
     /// Whether nobody holds the lock or waits for it.
-    pub fn is_idle(self) -> bool {
+    pub(crate) fn is_idle(self) -> bool {
         self.0 & (HOLDER | READERS) == 0 && self.queued() == 0
     }
 
     /// The ticket whose turn it is, if somebody has it.
-    pub fn first(self) -> Option<Ticket> {
+    pub(crate) fn first(self) -> Option<Ticket> {
         if self.queued() == 0 { None } else { Some(Ticket(self.serving())) }
     }
 
@@ -176,24 +176,24 @@ fn holder(rank: u32) -> u64 {
 /// See the module.
 #[repr(C)]
 #[derive(Debug)]
-pub struct StateWord(AtomicU64);
+pub(crate) struct StateWord(AtomicU64);
 
 impl StateWord {
     /// A free word. Zeroed memory is one, too.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub fn new() -> StateWord {
+    pub(crate) fn new() -> StateWord {
         StateWord(AtomicU64::new(0))
     }
 
     /// The word as it is.
     #[inline]
-    pub fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State {
         State(self.0.load(Ordering::Acquire)) // Acquire: pairs with the Release of every change.
     }
 
     /// Takes the lock if it is free, else joins the queue. `slots` is the length of the ring, a power of two.
     #[inline(always)]
-    pub fn request(&self, rank: u32, sharing: Sharing, slots: usize) -> Result<Request, Refusal> {
+    pub(crate) fn request(&self, rank: u32, sharing: Sharing, slots: usize) -> Result<Request, Refusal> {
         let mut now = State(self.0.load(Ordering::Relaxed)); // Relaxed: confirmed by the exchange.
         loop {
             if now.0 & (POSTED | POISON) != 0 {
@@ -215,7 +215,7 @@ impl StateWord {
 
     /// Takes the lock if it is free; never queues.
     #[inline]
-    pub fn try_lock(&self, rank: u32, sharing: Sharing) -> Result<(), Refusal> {
+    pub(crate) fn try_lock(&self, rank: u32, sharing: Sharing) -> Result<(), Refusal> {
         let mut now = State(self.0.load(Ordering::Relaxed)); // Relaxed: confirmed by the exchange.
         loop {
             if now.0 & (POSTED | POISON) != 0 {
@@ -232,7 +232,7 @@ impl StateWord {
     }
 
     /// Takes the lock if the ticket's turn has come.
-    pub fn poll(&self, ticket: Ticket, rank: u32, sharing: Sharing) -> Turn {
+    pub(crate) fn poll(&self, ticket: Ticket, rank: u32, sharing: Sharing) -> Turn {
         let mut now = State(self.0.load(Ordering::Relaxed)); // Relaxed: confirmed by the exchange.
         loop {
             if now.is_poisoned() {
@@ -256,7 +256,7 @@ impl StateWord {
 
     /// Gives the lock back. `true` asks the caller to [`settle`](Self::settle), as somebody waits.
     #[inline(always)]
-    pub fn unlock(&self, rank: u32, sharing: Sharing) -> bool {
+    pub(crate) fn unlock(&self, rank: u32, sharing: Sharing) -> bool {
         match sharing {
             Sharing::Exclusive => {
                 let change = SERVING_ONE.wrapping_sub(holder(rank));
@@ -278,7 +278,7 @@ impl StateWord {
     ///
     /// `abandoned` looks into the slot of a ticket.
     #[cold]
-    pub fn settle(&self, abandoned: impl Fn(Ticket) -> bool) -> Option<Ticket> {
+    pub(crate) fn settle(&self, abandoned: impl Fn(Ticket) -> bool) -> Option<Ticket> {
         // The caller has just moved the turn or marked a slot, and the other side does the other. After this fence at
         // least one of the two sees both. Pairs with the same fence in the other side's call.
         fence(Ordering::SeqCst);
@@ -304,7 +304,7 @@ impl StateWord {
     }
 
     /// Marks the window as posted by its owner, unless somebody holds its lock or waits for it.
-    pub fn post(&self) -> Result<(), Refusal> {
+    pub(crate) fn post(&self) -> Result<(), Refusal> {
         let mut now = self.state();
         loop {
             if now.is_poisoned() || now.is_posted() {
@@ -322,7 +322,7 @@ impl StateWord {
     }
 
     /// Ends what [`post`](Self::post) began.
-    pub fn unpost(&self) {
+    pub(crate) fn unpost(&self) {
         // Release: pairs with the Acquire of the next holder, which then sees what the exposure's origins wrote.
         let old = State(self.0.fetch_and(!POSTED, Ordering::Release));
         debug_assert!(old.is_posted());
@@ -330,7 +330,7 @@ impl StateWord {
 
     /// Takes the window out of use and returns the state before. Whoever is admitted by the lock is admitted before this.
     #[cold]
-    pub fn poison(&self) -> State {
+    pub(crate) fn poison(&self) -> State {
         // SeqCst: after it, the caller reads the records of shared holders, which they wrote before their exchange.
         let old = State(self.0.fetch_or(POISON, Ordering::SeqCst));
         fence(Ordering::SeqCst);
@@ -346,37 +346,37 @@ fn refusal(state: State) -> Refusal {
 /// A waiter's entry in the ring: its ticket, its rank, and whether it has given up.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Slot(AtomicU64);
+pub(crate) struct Slot(AtomicU64);
 
 const ABANDONED: u64 = 1 << 32;
 
 impl Slot {
     /// An empty slot. Zeroed memory is one, too.
     #[cfg_attr(not(test), allow(dead_code))]
-    pub fn new() -> Slot {
+    pub(crate) fn new() -> Slot {
         Slot(AtomicU64::new(0))
     }
 
     /// Enters a waiter, so that others can name it.
-    pub fn enter(&self, ticket: Ticket, rank: u32) {
+    pub(crate) fn enter(&self, ticket: Ticket, rank: u32) {
         // Release: pairs with the Acquire in `waiter` and `is_abandoned`.
         self.0.store(u64::from(ticket.0) | (u64::from(rank) + 1) << 16, Ordering::Release);
     }
 
     /// Marks the entered ticket as given up. The caller then settles the word.
-    pub fn abandon(&self, ticket: Ticket) {
+    pub(crate) fn abandon(&self, ticket: Ticket) {
         // Release: pairs with the Acquire in `is_abandoned`; `settle` fences before it reads the word.
         self.0.store(u64::from(ticket.0) | ABANDONED, Ordering::Release);
     }
 
     /// Whether this very ticket was given up.
-    pub fn is_abandoned(&self, ticket: Ticket) -> bool {
+    pub(crate) fn is_abandoned(&self, ticket: Ticket) -> bool {
         // Acquire: pairs with the Release in `abandon`.
         self.0.load(Ordering::Acquire) == u64::from(ticket.0) | ABANDONED
     }
 
     /// The rank that waits with this ticket.
-    pub fn waiter(&self, ticket: Ticket) -> Option<u32> {
+    pub(crate) fn waiter(&self, ticket: Ticket) -> Option<u32> {
         // Acquire: pairs with the Release in `enter`.
         let entry = self.0.load(Ordering::Acquire);
         let here = entry & 0xffff == u64::from(ticket.0) && entry & ABANDONED == 0;
