@@ -127,8 +127,8 @@ impl RankContext {
         self.limit
     }
 
-    pub(crate) fn patience(&self) -> Patience {
-        self.patience
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
     }
 
     pub(crate) fn home_thread(&self) -> ThreadId {

@@ -39,7 +39,11 @@ struct Bell {
 
 impl Bell {
     fn new() -> Bell {
-        Bell { asleep: AtomicU32::new(0), sequence: loom::sync::Mutex::new(0), queue: loom::sync::Condvar::new() }
+        Bell {
+            asleep: AtomicU32::new(0),
+            sequence: loom::sync::Mutex::new(0),
+            queue: loom::sync::Condvar::new(),
+        }
     }
 
     fn notify(&self) {
@@ -176,7 +180,9 @@ fn an_abandoned_ticket_is_skipped_by_one_side_or_the_other() {
         // One waiter gives up at once, another stays behind it.
         let quitter = {
             let lock = Arc::clone(&lock);
-            let Ok(Request::Queued(ticket)) = lock.word.request(1, Sharing::Exclusive, 4) else { panic!("held") };
+            let Ok(Request::Queued(ticket)) = lock.word.request(1, Sharing::Exclusive, 4) else {
+                panic!("held")
+            };
             loom::thread::spawn(move || {
                 let slot = &lock.slots[ticket.slot(4)];
                 slot.enter(ticket, 1);
@@ -307,7 +313,8 @@ fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
         // Closed or exceeded: either way nobody is in, so loom would report a racing access.
         let sum: u32 = window.cells.iter().map(|cell| cell.with_mut(|cell| unsafe { *cell })).sum();
         assert_eq!(sum, if outcome == Closing::Closed { 1 } else { 2 });
-        let admitted = origins.into_iter().map(|origin| origin.join().unwrap()).filter(|&admitted| admitted).count();
+        let admitted =
+            origins.into_iter().map(|origin| origin.join().unwrap()).filter(|&admitted| admitted).count();
         assert_eq!(admitted as u32, sum);
         assert!(window.origins.iter().all(|origin| !origin.is_at_work()));
     });

@@ -107,7 +107,8 @@ impl<R: Deliver, const N: usize> Deliver for [R; N] {
     type Output = [R::Output; N];
 
     fn deliver(self, closed: &Closed) -> Result<Self::Output> {
-        let opened: Vec<R::Output> = self.into_iter().map(|value| value.deliver(closed)).collect::<Result<_>>()?;
+        let opened: Vec<R::Output> =
+            self.into_iter().map(|value| value.deliver(closed)).collect::<Result<_>>()?;
         match opened.try_into() {
             Ok(opened) => Ok(opened),
             Err(_) => unreachable!("as many values come out as went in"),
@@ -140,8 +141,27 @@ macro_rules! plain {
 }
 
 plain!(
-    (), bool, char, u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64, String, &'static str,
-    crate::team::Rank, std::time::Duration,
+    (),
+    bool,
+    char,
+    u8,
+    u16,
+    u32,
+    u64,
+    u128,
+    usize,
+    i8,
+    i16,
+    i32,
+    i64,
+    i128,
+    isize,
+    f32,
+    f64,
+    String,
+    &'static str,
+    crate::team::Rank,
+    std::time::Duration,
 );
 
 macro_rules! tuples {

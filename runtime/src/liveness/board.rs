@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{Ordering, fence};
 
 use super::wait::{Act, WaitFor};
+use crate::error::Evidence;
 use crate::sys;
 use crate::team::Rank;
 use crate::transport::shm::bytes::{load_name, store_name};
@@ -228,9 +229,16 @@ pub(crate) fn report(segment: &Segment) -> String {
             text.push_str("; ");
         }
         let _ = write!(text, "rank {job_rank} ");
-        if let Some(evidence) = super::evidence(segment, job_rank) {
-            let _ = write!(text, "is lost ({evidence})");
-            continue;
+        match super::evidence(segment, job_rank) {
+            Some(Evidence::Finished) => {
+                text.push_str("has returned");
+                continue;
+            }
+            Some(evidence) => {
+                let _ = write!(text, "is lost ({evidence})");
+                continue;
+            }
+            None => {}
         }
         match Sight::take(segment, job_rank) {
             Some(sight) => {

@@ -7,10 +7,12 @@ mod wait;
 
 use std::sync::atomic::{Ordering, fence};
 
+pub(crate) use board::report;
 pub(crate) use wait::{Act, Needs, Patience, WaitFor};
 
 use crate::error::Evidence;
 use crate::sync::event::Event;
+use crate::team::{Members, Rank};
 use crate::transport::shm::segment::Segment;
 
 /// What the status word of a rank says: the low byte is one of these, the rest a status or signal number.
@@ -105,6 +107,17 @@ pub(crate) fn end(segment: &Segment, job_rank: u32, evidence: Evidence) {
 pub(crate) fn ended(segment: &Segment) -> u32 {
     // Acquire: pairs with the Release in `end`.
     segment.header().ended.load(Ordering::Acquire)
+}
+
+/// A member of the team, other than the caller, that has ended. A failure that came first is preferred to the ends
+/// that may have followed from it.
+pub(crate) fn lost_member(segment: &Segment, team: &Members) -> Option<(Rank, Evidence)> {
+    let first = first_failure(segment).map(Rank);
+    let lost = |job_rank: Rank| {
+        let rank = team.rank_of(job_rank).filter(|&rank| rank != team.rank())?;
+        evidence(segment, job_rank.0).map(|evidence| (rank, evidence))
+    };
+    first.and_then(lost).or_else(|| team.job_ranks().iter().find_map(|&job_rank| lost(job_rank)))
 }
 
 /// The rank whose failure came first, if one has failed.

@@ -2,7 +2,7 @@
 
 use std::hint::spin_loop;
 use std::panic::Location;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,26 +15,59 @@ use crate::team::{Members, Rank};
 /// The longest sleep before a waiter looks at its condition, the living and the clock by itself.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Looks at the condition with a pause between them, when every rank has a core: some microseconds.
-const SPINS: u32 = 256;
+/// Looks at the condition with a pause between them, when every rank has a core: some microseconds at most.
+const SPINS_MAX: u32 = 256;
+/// The least, so that a rank notices when spinning has become worth its while again.
+const SPINS_MIN: u32 = 8;
 /// Looks at the condition with the core given away between them, before the waiter sleeps.
 const YIELDS: u32 = 128;
 
 /// How eager a waiter is before it sleeps.
-#[derive(Clone, Copy, Debug)]
+///
+/// Spinning pays only while the rank waited for runs on another core. Whether it does depends on what else the
+/// machine runs, so the number of looks doubles when spinning was enough and halves when it was not.
+#[derive(Debug)]
 pub(crate) struct Patience {
-    spins: u32,
-    yields: u32,
+    spins: AtomicU32,
+    spins_max: u32,
 }
 
 impl Patience {
     /// With more ranks than cores a spinning waiter would only keep the core from the rank that it waits for.
     pub(crate) fn of(ranks: u32) -> Patience {
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        match ranks as usize <= cores {
-            true => Patience { spins: SPINS, yields: YIELDS },
-            false => Patience { spins: 0, yields: YIELDS },
+        let spins_max = match ranks as usize <= cores {
+            true => SPINS_MAX,
+            false => 0,
+        };
+        Patience { spins: AtomicU32::new(spins_max), spins_max }
+    }
+
+    /// Looks until `ready` gives a value or patience is at its end.
+    fn spin_and_yield<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        // Relaxed, here and below: a guess that no other word depends on.
+        let spins = self.spins.load(Ordering::Relaxed);
+        for _ in 0..spins {
+            match ready() {
+                Some(value) => {
+                    if spins < self.spins_max {
+                        self.spins.store(spins * 2, Ordering::Relaxed);
+                    }
+                    return Some(value);
+                }
+                None => spin_loop(),
+            }
         }
+        if SPINS_MIN < spins {
+            self.spins.store(spins / 2, Ordering::Relaxed);
+        }
+        for _ in 0..YIELDS {
+            match ready() {
+                Some(value) => return Some(value),
+                None => thread::yield_now(),
+            }
+        }
+        None
     }
 }
 
@@ -109,20 +142,10 @@ impl RankContext {
         ready: &mut dyn FnMut() -> Option<R>,
         location: &'static Location<'static>,
     ) -> Result<R> {
-        let patience = self.patience();
-        for _ in 0..patience.spins {
-            match ready() {
-                Some(value) => return Ok(value),
-                None => spin_loop(),
-            }
+        match self.patience().spin_and_yield(ready) {
+            Some(value) => Ok(value),
+            None => self.sleep(event, what, ready, location),
         }
-        for _ in 0..patience.yields {
-            match ready() {
-                Some(value) => return Ok(value),
-                None => thread::yield_now(),
-            }
-        }
-        self.sleep(event, what, ready, location)
     }
 
     #[cold]
@@ -190,13 +213,7 @@ impl RankContext {
         };
         if super::ended(segment) != 0 {
             let lost = match what.needs {
-                // A failure explains more than a rank that finished, or died, because of it.
-                Needs::All => {
-                    let mut lost: Vec<_> = what.team.ranks().filter_map(ended).collect();
-                    let first = super::first_failure(segment);
-                    lost.sort_by_key(|&(rank, _)| Some(what.team.job_rank(rank).0) != first);
-                    lost.first().copied()
-                }
+                Needs::All => super::lost_member(segment, what.team),
                 Needs::One(rank) => ended(rank),
                 Needs::AnyOf(ranks) => match ranks.iter().all(|&rank| ended(rank).is_some()) {
                     true => ranks.first().and_then(|&rank| ended(rank)),

@@ -8,10 +8,6 @@ pub use section::{Section, Strided};
 use crate::element::Element;
 use crate::window::raw::{Destination, Source};
 
-mod sealed {
-    pub trait Sealed {}
-}
-
 /// What a put or accumulate takes its data from.
 ///
 /// - a borrowed slice, array or vector, which must outlive the scope of the epoch;
@@ -19,16 +15,18 @@ mod sealed {
 /// - [`strided`] elements of a slice;
 /// - a section of the caller's own window, see [`own`].
 ///
-/// The lifetime is the epoch's: a buffer can't be changed before the epoch has ended.
-pub trait Origin<'scope, T: Element>: sealed::Sealed {
+/// The lifetime is the epoch's: a buffer can't be changed before the epoch has ended. Only this crate can implement the
+/// trait, as nothing else can make a `SourceOf`.
+pub trait Origin<'scope, T: Element> {
     #[doc(hidden)]
     fn source(&self) -> SourceOf<'_, T>;
 }
 
 /// What a get puts its data into: as for [`Origin`], but exclusively borrowed.
 ///
-/// The lifetime is the epoch's: a buffer can't be touched before the epoch has ended.
-pub trait OriginMut<'scope, T: Element>: sealed::Sealed {
+/// The lifetime is the epoch's: a buffer can't be touched before the epoch has ended. Only this crate can implement the
+/// trait, as nothing else can make a `DestinationOf`.
+pub trait OriginMut<'scope, T: Element> {
     #[doc(hidden)]
     fn destination(&mut self) -> DestinationOf<'_, T>;
 }
@@ -113,23 +111,9 @@ macro_rules! destinations {
 
 destinations! {
     ['scope, T: Element] &'scope mut [T], |this| Destination::Slice(this);
-    ['scope, T: Element, const N: usize] &'scope mut [T; N], |this| Destination::Slice(this);
+    ['scope, T: Element, const N: usize] &'scope mut [T; N], |this| Destination::Slice(this.as_mut_slice());
     ['scope, T: Element] &'scope mut Vec<T>, |this| Destination::Slice(this);
     ['scope, T: Element] &'scope mut T, |this| Destination::Slice(std::slice::from_mut(this));
     ['scope, T: Element] StridedSliceMut<'scope, T>, |this| Destination::Strided(this.elements, this.section);
     ['scope, T: Element] Own, |this| Destination::Own(this.0);
 }
-
-impl<T> sealed::Sealed for &[T] {}
-impl<T> sealed::Sealed for &mut [T] {}
-impl<T, const N: usize> sealed::Sealed for &[T; N] {}
-impl<T, const N: usize> sealed::Sealed for &mut [T; N] {}
-impl<T> sealed::Sealed for &Vec<T> {}
-impl<T> sealed::Sealed for &mut Vec<T> {}
-impl<T> sealed::Sealed for Vec<T> {}
-impl<T, const N: usize> sealed::Sealed for [T; N] {}
-impl<T: Element> sealed::Sealed for T {}
-impl<T: Element> sealed::Sealed for &mut T {}
-impl<T> sealed::Sealed for StridedSlice<'_, T> {}
-impl<T> sealed::Sealed for StridedSliceMut<'_, T> {}
-impl sealed::Sealed for Own {}

@@ -13,6 +13,9 @@ const COUNT_BITS: u32 = 16;
 /// Members that one barrier can have.
 pub(crate) const BARRIER_MEMBERS_MAX: u32 = (1 << COUNT_BITS) - 1;
 
+/// Beside the name of who broke the barrier off: because time had passed.
+const STALLED: u32 = 1 << 31;
+
 const BROKEN: u32 = 1;
 const MISMATCHED: u32 = 2;
 const FLAGS: u32 = BROKEN | MISMATCHED;
@@ -27,7 +30,7 @@ pub(crate) struct Barrier {
     arrived: AtomicU64,
     /// The generation (upper bits) and two flags that never fall.
     generation: AtomicU32,
-    /// Who broke the barrier, plus one.
+    /// Who broke the barrier, plus one, and STALLED.
     broken_by: AtomicU32,
     /// What waiting members sleep on.
     event: Event,
@@ -53,6 +56,15 @@ pub(crate) enum Outcome {
     Mismatched,
     /// A member gave up waiting.
     Broken,
+}
+
+/// Why a member breaks the barrier off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// A member that the barrier needs was lost.
+    Lost,
+    /// The time limit passed.
+    Stalled,
 }
 
 #[allow(dead_code, reason = "the checker builds barriers, the segment zeroes them")]
@@ -124,20 +136,31 @@ impl Barrier {
 
     /// Gives up waiting on behalf of `member`: everybody that waits or arrives later is told.
     #[cold]
-    pub(crate) fn break_off(&self, member: u32) {
+    pub(crate) fn break_off(&self, member: u32, cause: Cause) {
+        let name = match cause {
+            Cause::Lost => member + 1,
+            Cause::Stalled => (member + 1) | STALLED,
+        };
         // Relaxed: published by the Release below. The first to break off is the one that is named.
-        let _ = self.broken_by.compare_exchange(0, member + 1, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.broken_by.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed);
         // Release: pairs with the Acquire loads in `passed` and `broken_by`.
         self.generation.fetch_or(BROKEN, Ordering::Release);
         self.event.wake();
     }
 
-    /// The member that broke the barrier off, if one did.
-    pub(crate) fn broken_by(&self) -> Option<u32> {
+    /// The member that broke the barrier off, if one did, and why.
+    pub(crate) fn broken_by(&self) -> Option<(u32, Cause)> {
         // Acquire: pairs with the Release in `break_off`, so that the name is there when the flag is.
         match self.generation.load(Ordering::Acquire) & BROKEN {
             0 => None,
-            _ => self.broken_by.load(Ordering::Relaxed).checked_sub(1),
+            _ => {
+                let name = self.broken_by.load(Ordering::Relaxed);
+                let cause = match name & STALLED {
+                    0 => Cause::Lost,
+                    _ => Cause::Stalled,
+                };
+                (name & !STALLED).checked_sub(1).map(|member| (member, cause))
+            }
         }
     }
 

@@ -101,7 +101,8 @@ impl Broken {
     #[cold]
     pub(crate) fn set(&self, rank: u32, reason: Reason) {
         // Release: pairs with the Acquire in `get`.
-        let _ = self.0.compare_exchange(0, (rank + 1) << 8 | reason as u32, Ordering::Release, Ordering::Relaxed);
+        let _ =
+            self.0.compare_exchange(0, (rank + 1) << 8 | reason as u32, Ordering::Release, Ordering::Relaxed);
         // SeqCst: pairs with the fence in `Phases::begin_writing`; the caller looks at the others' `writing` after this.
         fence(Ordering::SeqCst);
     }

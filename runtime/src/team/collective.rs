@@ -6,12 +6,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Rank, Team};
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Members, Rank, Team};
+use crate::element::{Element, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::WaitFor;
-use crate::sync::barrier::{Arrival, Outcome};
-use crate::transport::shm::bytes::{load, load_name, store, store_name};
-use crate::transport::shm::layout::{Slot, TeamBlock};
+use crate::sync::barrier::{Arrival, Cause, Outcome};
+use crate::transport::shm::bytes::{self, load_name};
+use crate::transport::shm::layout::{NAME_BYTES, Slot, TeamBlock};
 use crate::transport::shm::segment::Segment;
 
 /// Bytes that one member brings per round, in a team of few members; larger teams have smaller chunks.
@@ -74,39 +79,269 @@ pub(crate) fn create_root(segment: &Segment) -> Result<()> {
     Ok(())
 }
 
-/// A collective call and the argument that all members must share.
+/// A collective call and what all members must share: its name, an argument, and what the signature adds.
 #[derive(Clone, Copy)]
 struct Call {
     name: &'static str,
+    words: [u64; NAME_BYTES / 8],
+    /// The root, or the operation: shown in messages.
     argument: u64,
+    /// The sum of signatures tells whether all members came for the same call.
     signature: u64,
 }
 
 impl Call {
-    const fn new(name: &'static str, argument: u64) -> Call {
+    const fn new(name: &'static str) -> Call {
         // FNV-1a: names are few and short, and a sum of different signatures must not look like a multiple of one.
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+        let mut signature = 0xcbf2_9ce4_8422_2325_u64;
+        let mut words = [0; NAME_BYTES / 8];
         let bytes = name.as_bytes();
         let mut at = 0;
         while at < bytes.len() {
-            hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+            signature = mix(signature, bytes[at] as u64);
+            if at < NAME_BYTES {
+                words[at / 8] |= (bytes[at] as u64) << (8 * (at % 8));
+            }
             at += 1;
         }
-        hash = (hash ^ argument).wrapping_mul(0x0100_0000_01b3);
-        Call { name, argument, signature: hash ^ (hash >> 32) }
+        Call { name, words, argument: 0, signature }
     }
+
+    /// The call with an argument that members must share and that messages show.
+    const fn argument(self, argument: u64) -> Call {
+        Call { argument, signature: mix(self.signature, argument), ..self }
+    }
+
+    /// The call with something else that members must share.
+    const fn sharing(self, value: u64) -> Call {
+        Call { signature: mix(self.signature, value), ..self }
+    }
+}
+
+const fn mix(hash: u64, value: u64) -> u64 {
+    let mixed = (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 29)
 }
 
 impl Team {
     /// Waits until all members have come. Has no effect on windows.
+    ///
+    /// Budget: two read-modify-writes of one cache line for the last member, one for the others.
     ///
     /// # Errors
     /// `PeerLost` if a member has died, failed or left; `Stalled` on the time limit; `CollectiveMismatch` if a member
     /// came to another collective call; `Poisoned` after an earlier error of the team.
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
-        const CALL: Call = Call::new("barrier", 0);
+        const CALL: Call = Call::new("barrier");
         self.meet(CALL, 0)
+    }
+
+    /// Gives the root's elements to all members. The buffers must have the same length at all members.
+    ///
+    /// # Errors
+    /// `RankOutOfRange` for a root that is not in the team; otherwise as [`barrier`](Team::barrier), where buffers of
+    /// different lengths or types are a `CollectiveMismatch`.
+    #[track_caller]
+    pub fn broadcast<T: Element>(&self, root: Rank, buffer: &mut [T]) -> Result<()> {
+        const CALL: Call = Call::new("broadcast");
+        self.check_rank(CALL.name, root)?;
+        let call = CALL.argument(root.0.into()).sharing(T::TYPE as u64).sharing(buffer.len() as u64);
+        let is_root = self.rank() == root;
+        // Both closures need the buffer, one after the other: the root only reads it, the others only write it.
+        let shared = Cell::from_mut(buffer).as_slice_of_cells();
+        self.exchange(
+            call,
+            (shared.len(), size_of::<T>()),
+            |words, items| {
+                if is_root {
+                    bytes::store_elements(words, shared[items].iter().map(Cell::get));
+                }
+            },
+            |rank, words, items, _| {
+                if rank == root && !is_root {
+                    bytes::load_elements(words, items.len(), |at, value| shared[items.start + at].set(value));
+                }
+            },
+        )
+    }
+
+    /// Combines the members' elements, place by place and in the order of ranks, and gives the result to all.
+    ///
+    /// The order is fixed, so that the same inputs give the same bits in every run; with another number of ranks a
+    /// sum of floats may differ.
+    ///
+    /// # Errors
+    /// As [`barrier`](Team::barrier); buffers of different lengths or types, and different operations, are a
+    /// `CollectiveMismatch`.
+    #[track_caller]
+    pub fn allreduce<T: Element, O: Operation<T>>(&self, buffer: &mut [T], operation: O) -> Result<()> {
+        const CALL: Call = Call::new("allreduce");
+        let call = CALL.argument(O::CODE as u64).sharing(T::TYPE as u64).sharing(buffer.len() as u64);
+        let shared = Cell::from_mut(buffer).as_slice_of_cells();
+        self.exchange(
+            call,
+            (shared.len(), size_of::<T>()),
+            |words, items| bytes::store_elements(words, shared[items].iter().map(Cell::get)),
+            |rank, words, items, _| {
+                bytes::load_elements(words, items.len(), |at, value| {
+                    let place = &shared[items.start + at];
+                    match rank {
+                        // What this member brought is in its slot already, so its buffer can take the result.
+                        Rank(0) => place.set(value),
+                        _ => place.set(operation.combine(place.get(), value)),
+                    }
+                });
+            },
+        )
+    }
+
+    /// Brings the members' elements to the root, one member after the other in the order of ranks. Lengths may differ.
+    /// The root gets `Some`, the others `None`.
+    ///
+    /// # Errors
+    /// `RankOutOfRange` for a root that is not in the team; otherwise as [`barrier`](Team::barrier).
+    #[track_caller]
+    pub fn gather<T: Element>(&self, root: Rank, elements: &[T]) -> Result<Option<Vec<T>>> {
+        const CALL: Call = Call::new("gather");
+        self.check_rank(CALL.name, root)?;
+        let call = CALL.argument(root.0.into()).sharing(T::TYPE as u64);
+        let is_root = self.rank() == root;
+        let mut parts: Vec<Vec<T>> = vec![Vec::new(); self.size() as usize];
+        self.exchange(
+            call,
+            (elements.len(), size_of::<T>()),
+            |words, items| bytes::store_elements(words, elements[items].iter().copied()),
+            |rank, words, items, total| {
+                if is_root {
+                    let part = &mut parts[rank.index()];
+                    part.reserve_exact(total - part.len());
+                    bytes::load_elements(words, items.len(), |_, value| part.push(value));
+                }
+            },
+        )?;
+        match is_root {
+            true => Ok(Some(parts.concat())),
+            false => Ok(None),
+        }
+    }
+
+    /// Makes a team of all members that give the same color, ranked by key and then by rank in this team. A member
+    /// that gives no color gets no team.
+    ///
+    /// # Errors
+    /// As [`barrier`](Team::barrier); `System` at all members of a new team whose memory is short.
+    #[track_caller]
+    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Team>> {
+        self.divide("split", color, key)
+    }
+
+    /// Makes another team of the same members, whose collective calls are told apart from those of this team: a
+    /// library that is handed a team works on a duplicate.
+    ///
+    /// # Errors
+    /// As [`split`](Team::split).
+    #[track_caller]
+    pub fn duplicate(&self) -> Result<Team> {
+        match self.divide("duplicate", Some(0), 0)? {
+            Some(team) => Ok(team),
+            None => unreachable!("every member of a duplicate has a color"),
+        }
+    }
+
+    #[track_caller]
+    fn divide(&self, name: &'static str, color: Option<u32>, key: i64) -> Result<Option<Team>> {
+        let mine = encode(&[color.map_or(0, |color| u64::from(color) + 1), key.cast_unsigned()]);
+        let wishes = self.allgather_bytes(name, &mine)?;
+        let wishes: Vec<[u64; 2]> = wishes.iter().map(|bytes| decode(bytes)).collect();
+        let own_color = wishes[self.rank().index()][0];
+        let mut group: Vec<Rank> = self.ranks().filter(|rank| wishes[rank.index()][0] == own_color).collect();
+        group.sort_by_key(|rank| (wishes[rank.index()][1].cast_signed(), *rank));
+        let group = match color {
+            Some(_) => group,
+            None => Vec::new(),
+        };
+        // The first member of each group makes its block and names it to all.
+        let leader = group.first().copied();
+        let block = match leader == Some(self.rank()) {
+            true => Some(self.context.allocate_for(name, Place::bytes(group.len() as u32))),
+            false => None,
+        };
+        let offer = match &block {
+            Some(Ok(block)) => [self.context.fresh_id(), block.offset()],
+            Some(Err(_)) | None => [0, 0],
+        };
+        let offers = self.allgather_bytes(name, &encode(&offer))?;
+        let block = block.transpose()?;
+        let Some(leader) = leader else { return Ok(None) };
+        let [id, offset] = decode(&offers[leader.index()]);
+        if id == 0 {
+            let note = format!("rank {leader} has no memory for the new team");
+            return Err(Error::new(ErrorKind::System, name).caller(self.rank()).note(note));
+        }
+        let me = group.iter().position(|&rank| rank == self.rank()).map_or(0, |at| at as u32);
+        let job_ranks = group.iter().map(|&rank| self.members.job_rank(rank)).collect();
+        Ok(Some(Team {
+            context: Arc::clone(&self.context),
+            members: Arc::new(Members { id, me: Rank(me), job_ranks }),
+            place: Place::new(offset, group.len() as u32),
+            block,
+            round: Cell::new(0),
+        }))
+    }
+
+    /// Gives every member's bytes to every member, in the order of ranks. Lengths may differ.
+    #[track_caller]
+    pub(crate) fn allgather_bytes(&self, call: &'static str, brought: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut all: Vec<Vec<u8>> = vec![Vec::new(); self.size() as usize];
+        self.exchange(
+            Call::new(call),
+            (brought.len(), 1),
+            |words, items| bytes::store(words, &brought[items]),
+            |rank, words, items, total| {
+                let part = &mut all[rank.index()];
+                part.reserve_exact(total - part.len());
+                part.resize(items.end, 0);
+                bytes::load(words, &mut part[items]);
+            },
+        )?;
+        Ok(all)
+    }
+
+    /// The rounds of a call in which members bring items, `(how many, of how many bytes)`.
+    ///
+    /// `bring` writes the given items into this member's words; `take` sees every member's next items in the order of
+    /// ranks, round by round, with the number of items that this member brings in all.
+    #[track_caller]
+    fn exchange(
+        &self,
+        call: Call,
+        (count, item_bytes): (usize, usize),
+        bring: impl Fn(&[AtomicU64], Range<usize>),
+        mut take: impl FnMut(Rank, &[AtomicU64], Range<usize>, usize),
+    ) -> Result<()> {
+        let segment = self.context.segment();
+        let per_round = self.place.chunk_bytes / item_bytes;
+        let mut at = 0;
+        loop {
+            let set = self.round.get() as usize % SETS;
+            let part = |total: usize| at.min(total)..total.min(at + per_round);
+            bring(self.place.data(segment, set, self.rank()), part(count));
+            self.meet(call, count as u64)?;
+            let mut longest = 0;
+            for rank in self.ranks() {
+                let total = self.place.slot(segment, set, rank).length.load(Ordering::Relaxed) as usize;
+                longest = longest.max(total);
+                let items = part(total);
+                if !items.is_empty() {
+                    take(rank, self.place.data(segment, set, rank), items, total);
+                }
+            }
+            at += per_round;
+            if longest <= at {
+                return Ok(());
+            }
+        }
     }
 
     /// One round: the slot says what this member came for, then all meet.
@@ -116,10 +351,13 @@ impl Team {
         let segment = self.context.segment();
         let set = self.round.get() as usize % SETS;
         let slot = self.place.slot(segment, set, self.rank());
-        // Relaxed: published by the arrival.
-        store_name(&slot.call, call.name);
+        // Relaxed: published by the arrival, all four.
+        for (place, word) in slot.call.iter().zip(call.words) {
+            place.store(word, Ordering::Relaxed);
+        }
         slot.argument.store(call.argument, Ordering::Relaxed);
         slot.length.store(length, Ordering::Relaxed);
+        slot.signature.store(call.signature, Ordering::Relaxed);
         self.round.set(self.round.get() + 1);
         let barrier = &self.place.block(segment).barrier;
         let outcome = match barrier.arrive(self.size(), call.signature) {
@@ -130,7 +368,11 @@ impl Team {
                 match self.context.wait(barrier.event(), what, || barrier.passed(generation)) {
                     Ok(outcome) => outcome,
                     Err(error) => {
-                        barrier.break_off(self.context.job_rank().0);
+                        let cause = match error.kind() {
+                            ErrorKind::Stalled => Cause::Stalled,
+                            _ => Cause::Lost,
+                        };
+                        barrier.break_off(self.context.job_rank().0, cause);
                         return Err(error);
                     }
                 }
@@ -138,32 +380,49 @@ impl Team {
         };
         match outcome {
             Outcome::Agreed => Ok(()),
-            Outcome::Mismatched => Err(self.mismatched(call, set)),
-            Outcome::Broken => Err(self.refused(call)),
+            Outcome::Mismatched => Err(self.mismatched(call, length, set)),
+            Outcome::Broken => Err(self.broken(call)),
         }
     }
 
-    /// The error of a call that met different ones: the first member that came for something else.
+    /// The error of a call that met different ones: it names the first member that came for something else.
     #[cold]
     #[track_caller]
-    fn mismatched(&self, call: Call, set: usize) -> Error {
+    fn mismatched(&self, call: Call, length: u64, set: usize) -> Error {
         let segment = self.context.segment();
-        let mut error = Error::new(ErrorKind::CollectiveMismatch, call.name).caller(self.rank());
-        // A member that is one round behind or ahead has used the other set, so both are looked at; what a member
-        // wrote last is in one of them, and in a set that agrees there is nothing to report.
-        for candidate in [set, 1 - set] {
-            for rank in self.ranks() {
-                let slot = self.place.slot(segment, candidate, rank);
+        let error = Error::new(ErrorKind::CollectiveMismatch, call.name).caller(self.rank());
+        // All members have made the same number of rounds, so all have written the same set.
+        let other = self
+            .ranks()
+            .map(|rank| (rank, self.place.slot(segment, set, rank)))
+            .find(|(_, slot)| slot.signature.load(Ordering::Relaxed) != call.signature);
+        let describe = |argument: u64, length: u64| format!("argument {argument}, {length} elements");
+        match other {
+            Some((rank, slot)) => {
                 let name = load_name(&slot.call);
-                let argument = slot.argument.load(Ordering::Relaxed);
-                let cut = &call.name[..call.name.len().min(crate::transport::shm::layout::NAME_BYTES)];
-                if !name.is_empty() && (name != cut || argument != call.argument) {
-                    error = error.other(format!("{name} (argument {argument}) by rank {rank}"));
-                    return error.note(format!("this call has argument {}", call.argument));
-                }
+                let theirs =
+                    describe(slot.argument.load(Ordering::Relaxed), slot.length.load(Ordering::Relaxed));
+                error
+                    .other(format!("{name} ({theirs}) by rank {rank}"))
+                    .note(format!("this call has {}", describe(call.argument, length)))
             }
+            None => error.note("the members' calls differ"),
         }
-        error.note("the calls differ in length or order")
+    }
+
+    /// The error of a call that a member gave up while this one was waiting in it.
+    #[cold]
+    #[track_caller]
+    fn broken(&self, call: Call) -> Error {
+        let segment = self.context.segment();
+        match self.place.block(segment).barrier.broken_by() {
+            // The time limit is the same for all members, and what one could not get is missing for all.
+            Some((_, Cause::Stalled)) => {
+                let note = format!("a member gave up waiting; {}", crate::liveness::report(segment));
+                Error::new(ErrorKind::Stalled, call.name).caller(self.rank()).note(note)
+            }
+            _ => self.refused(call),
+        }
     }
 
     /// The error of a call on a team that is out of use.
@@ -171,83 +430,36 @@ impl Team {
     #[track_caller]
     fn refused(&self, call: Call) -> Error {
         let segment = self.context.segment();
-        let lost = self.members.ranks().find_map(|rank| {
-            let job_rank = self.members.job_rank(rank);
-            match job_rank == self.context.job_rank() {
-                true => None,
-                false => crate::liveness::evidence(segment, job_rank.0).map(|evidence| (rank, evidence)),
-            }
-        });
+        let lost = crate::liveness::lost_member(segment, &self.members);
         match lost {
             Some((rank, evidence)) => {
                 Error::new(ErrorKind::PeerLost, call.name).caller(self.rank()).lost(rank).evidence(evidence)
             }
             None => {
-                let note = match self.place.block(segment).barrier.broken_by() {
-                    Some(job_rank) => match self.members.rank_of(Rank(job_rank)) {
-                        Some(rank) => {
-                            format!("rank {rank} gave up waiting in a collective call of this team")
-                        }
-                        None => "a member gave up waiting in a collective call of this team".to_owned(),
-                    },
+                let broken_by = self.place.block(segment).barrier.broken_by();
+                let member = broken_by.and_then(|(job_rank, _)| self.members.rank_of(Rank(job_rank)));
+                let note = match member {
+                    Some(rank) => format!("rank {rank} gave up waiting in a collective call of this team"),
                     None => "members met different collective calls on this team".to_owned(),
                 };
                 Error::new(ErrorKind::Poisoned, call.name).caller(self.rank()).note(note)
             }
         }
     }
-
-    /// Gives every member's bytes to every member, in the order of ranks. Lengths may differ.
-    #[allow(dead_code, reason = "windows exchange their descriptions by it")]
-    #[track_caller]
-    pub(crate) fn allgather_bytes(&self, call: &'static str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let mut all: Vec<Vec<u8>> = vec![Vec::new(); self.size() as usize];
-        self.exchange(Call::new(call, 0), bytes, |rank, chunk, bytes_total| {
-            let part = &mut all[rank.index()];
-            part.reserve_exact(bytes_total - part.len());
-            chunk.append_to(part);
-        })?;
-        Ok(all)
-    }
-
-    /// The rounds of a call in which every member brings bytes: `take` sees every member's next chunk in the order of
-    /// ranks, round by round, with the number of bytes that this member brings in all.
-    #[track_caller]
-    fn exchange(&self, call: Call, bytes: &[u8], mut take: impl FnMut(Rank, Chunk<'_>, usize)) -> Result<()> {
-        let segment = self.context.segment();
-        let mut at = 0;
-        loop {
-            let set = self.round.get() as usize % SETS;
-            let mine = &bytes[at.min(bytes.len())..bytes.len().min(at + self.place.chunk_bytes)];
-            store(self.place.data(segment, set, self.rank()), mine);
-            self.meet(call, bytes.len() as u64)?;
-            let mut longest = 0;
-            for rank in self.ranks() {
-                let total = self.place.slot(segment, set, rank).length.load(Ordering::Relaxed) as usize;
-                longest = longest.max(total);
-                let len = total.saturating_sub(at).min(self.place.chunk_bytes);
-                if 0 < len {
-                    take(rank, Chunk { words: self.place.data(segment, set, rank), len }, total);
-                }
-            }
-            at += self.place.chunk_bytes;
-            if longest <= at {
-                return Ok(());
-            }
-        }
-    }
 }
 
-/// What a member brought in one round, still in shared memory.
-struct Chunk<'a> {
-    words: &'a [AtomicU64],
-    len: usize,
+fn encode(words: &[u64; 2]) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&words[0].to_ne_bytes());
+    bytes[8..].copy_from_slice(&words[1].to_ne_bytes());
+    bytes
 }
 
-impl Chunk<'_> {
-    fn append_to(&self, bytes: &mut Vec<u8>) {
-        let start = bytes.len();
-        bytes.resize(start + self.len, 0);
-        load(self.words, &mut bytes[start..]);
-    }
+fn decode(bytes: &[u8]) -> [u64; 2] {
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_ne_bytes(word)
+    };
+    [word(0), word(8)]
 }

@@ -1,5 +1,5 @@
 //! Windows: memory of every rank that the others can reach. Never more than a typed face of [`raw::RawWindow`].
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // Not `forbid`, which `raw` could not lift.
 
 pub(crate) mod raw;
 
@@ -10,8 +10,8 @@ use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::team::{Rank, Team};
 use crate::trace;
-pub use raw::{LocalView, LocalViewMut};
 use raw::RawWindow;
+pub use raw::{LocalView, LocalViewMut};
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///

@@ -214,7 +214,11 @@ mod tests {
             drop(arena.allocate(bytes, "test").unwrap());
             let before = end();
             (0..100).for_each(|_| drop(arena.allocate(bytes, "test").unwrap()));
-            assert_eq!(end(), before, "the segment does not grow for blocks of {bytes} bytes that come and go");
+            assert_eq!(
+                end(),
+                before,
+                "the segment does not grow for blocks of {bytes} bytes that come and go"
+            );
         }
     }
 

@@ -4,7 +4,7 @@
 //! they threads or processes, use these same instructions, so they are atomic towards each other.
 #![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use crate::element::{BasicType, Element, OpCode, Operation};
 

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::element::Element;
+
 /// Writes `bytes` into shared words, padding the last one with zeros.
 ///
 /// # Panics
@@ -45,6 +47,41 @@ pub(crate) fn load(words: &[AtomicU64], bytes: &mut [u8]) {
     }
 }
 
+/// Writes elements into shared words, as many as fit to a word.
+///
+/// # Panics
+/// If the words are too few.
+pub(crate) fn store_elements<T: Element>(words: &[AtomicU64], elements: impl Iterator<Item = T>) {
+    let bits = 8 * size_of::<T>();
+    let (mut at, mut word, mut filled) = (0, 0, 0);
+    for element in elements {
+        word |= element.to_bits() << filled;
+        filled += bits;
+        if filled == 64 {
+            // Relaxed: as in `store`.
+            words[at].store(word, Ordering::Relaxed);
+            (at, word, filled) = (at + 1, 0, 0);
+        }
+    }
+    if 0 < filled {
+        words[at].store(word, Ordering::Relaxed);
+    }
+}
+
+/// Reads `count` elements from shared words and gives each with its place.
+///
+/// # Panics
+/// If the words are too few.
+pub(crate) fn load_elements<T: Element>(words: &[AtomicU64], count: usize, mut give: impl FnMut(usize, T)) {
+    let bits = 8 * size_of::<T>();
+    let per_word = 8 / size_of::<T>();
+    for at in 0..count {
+        // Relaxed: as in `load`.
+        let word = words[at / per_word].load(Ordering::Relaxed);
+        give(at, T::from_bits(word >> (bits * (at % per_word))));
+    }
+}
+
 /// Writes a short text into a fixed number of words, cutting it if need be.
 pub(crate) fn store_name(words: &[AtomicU64], text: &str) {
     let room = words.len() * 8;
@@ -55,13 +92,13 @@ pub(crate) fn store_name(words: &[AtomicU64], text: &str) {
         if let Some(chunk) = padded.next() {
             value[..chunk.len()].copy_from_slice(chunk)
         }
-        word.store(u64::from_ne_bytes(value), Ordering::Relaxed);
+        word.store(u64::from_le_bytes(value), Ordering::Relaxed);
     }
 }
 
 /// Reads a short text back.
 pub(crate) fn load_name(words: &[AtomicU64]) -> String {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()).collect();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect();
     let len = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..len]).into_owned()
 }

@@ -186,7 +186,7 @@ mod words {
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod words {
-    use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+    use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
     // Elements are aligned to their size, so every word that these are given is.
     macro_rules! accessors {

@@ -113,8 +113,10 @@ pub(crate) struct Slot {
     pub(crate) call: Name,
     /// The argument that must agree: a root, a length.
     pub(crate) argument: AtomicU64,
-    /// Bytes that the member brings in all rounds.
+    /// Items that the member brings in all rounds.
     pub(crate) length: AtomicU64,
+    /// What the member came for, as one number.
+    pub(crate) signature: AtomicU64,
 }
 
 // SAFETY: - all fields are atomics (or made of atomics) and all-zero bytes are a valid value of each of these types.

@@ -12,7 +12,6 @@ use std::sync::atomic::Ordering;
 use super::{Access, RawWindow, cannot_act};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, Needs, WaitFor};
-use crate::sync::event::Event;
 use crate::sync::exposure::{self, Admits, Closing};
 use crate::sync::phases::Reason;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
@@ -119,6 +118,13 @@ impl RawWindow {
             return Err(self.poisoned_again(call));
         }
         self.control(self.me).fences.0.phases.end_writing();
+        self.synchronize(call)
+    }
+
+    /// Waits for all other ranks, outside any phase.
+    #[track_caller]
+    pub(crate) fn meet(&self, call: &'static str) -> Result<()> {
+        self.refuse_poisoned(call)?;
         self.synchronize(call)
     }
 
@@ -324,7 +330,9 @@ impl RawWindow {
     fn exceeded(&self, call: &'static str, number: u32, count: usize) -> Error {
         let came = self.ranks_where(|rank| self.peer(self.me, rank).origin.has_used(number));
         let note = format!("it counts {count}");
-        self.error(ErrorKind::CountExceeded, call).other(format!("ranks {came} on exposure {number}")).note(note)
+        self.error(ErrorKind::CountExceeded, call)
+            .other(format!("ranks {came} on exposure {number}"))
+            .note(note)
     }
 
     fn missing_origins(&self, number: u32) -> String {
@@ -371,7 +379,10 @@ impl RawWindow {
             Access::None => {}
             Access::Started => return Err(self.error(ErrorKind::StartNested, call).target(target)),
             Access::Exclusive | Access::Shared => {
-                return Err(self.error(ErrorKind::MixedSync, call).target(target).other("the own lock there"));
+                return Err(self
+                    .error(ErrorKind::MixedSync, call)
+                    .target(target)
+                    .other("the own lock there"));
             }
         }
         self.refuse_poisoned(call)?;
@@ -390,7 +401,8 @@ impl RawWindow {
             return Err(match refusal {
                 exposure::Refusal::NotInGroup => self.error(ErrorKind::NotInGroup, call).target(target),
                 exposure::Refusal::Used => {
-                    let note = format!("this rank has used exposure {last} already, and no other was posted since");
+                    let note =
+                        format!("this rank has used exposure {last} already, and no other was posted since");
                     self.error(ErrorKind::NotPosted, call).target(target).note(note)
                 }
                 _ => self.error(ErrorKind::NotPosted, call).target(target),
@@ -455,7 +467,10 @@ impl RawWindow {
     pub(crate) fn lock(&self, call: &'static str, target: Rank, kind: LockKind, info: Info) -> Result<()> {
         let at = self.check_rank(call, target)?;
         let here = &self.targets[at];
-        if here.access.get() != Access::None || self.phase_open.get() || (at == self.me && self.views.get() != 0) {
+        if here.access.get() != Access::None
+            || self.phase_open.get()
+            || (at == self.me && self.views.get() != 0)
+        {
             return Err(self.lock_refused(call, target));
         }
         self.refuse_poisoned(call)?;
@@ -465,8 +480,12 @@ impl RawWindow {
             self.peer(at, self.me).shares.store(1, Ordering::Relaxed);
         }
         let granted = match info {
-            Info::NoCheck => self.control(at).word.0.try_lock(self.me as u32, sharing).map(|()| Request::Granted),
-            Info::Strong | Info::Weak => self.control(at).word.0.request(self.me as u32, sharing, self.plan.slots),
+            Info::NoCheck => {
+                self.control(at).word.0.try_lock(self.me as u32, sharing).map(|()| Request::Granted)
+            }
+            Info::Strong | Info::Weak => {
+                self.control(at).word.0.request(self.me as u32, sharing, self.plan.slots)
+            }
         };
         if granted != Ok(Request::Granted) {
             let outcome = match info {
@@ -501,7 +520,9 @@ impl RawWindow {
                 self.peer(at, self.me).shares.store(0, Ordering::Release);
                 Sharing::Shared
             }
-            Access::None | Access::Started => return Err(self.error(ErrorKind::NotLocked, call).target(target)),
+            Access::None | Access::Started => {
+                return Err(self.error(ErrorKind::NotLocked, call).target(target));
+            }
         };
         if at == self.me {
             self.publish();
@@ -632,9 +653,11 @@ impl RawWindow {
     #[cold]
     pub(super) fn wake_first(&self, owner: usize) {
         let slots = self.plan.slots;
-        let first = self.control(owner).word.0.settle(|ticket| {
-            self.waiter(owner, ticket.slot(slots)).slot.is_abandoned(ticket)
-        });
+        let first = self
+            .control(owner)
+            .word
+            .0
+            .settle(|ticket| self.waiter(owner, ticket.slot(slots)).slot.is_abandoned(ticket));
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
         }
@@ -650,7 +673,8 @@ impl RawWindow {
             let evidence = self.evidence(rank)?;
             // Acquire: pairs with the Release in `unlock`.
             let shares = self.peer(owner, rank.index()).shares.load(Ordering::Acquire) != 0;
-            (holder == Some(rank.0) || shares || self.first_at(owner) == Some(rank)).then_some((rank, evidence))
+            (holder == Some(rank.0) || shares || self.first_at(owner) == Some(rank))
+                .then_some((rank, evidence))
         })
     }
 }
@@ -685,7 +709,9 @@ impl RawWindow {
         let posted = self.control(self.me).word.0.state().is_posted();
         match self.targets.iter().position(|target| target.access.get() != Access::None) {
             None if !posted => Ok(()),
-            None => Err(self.error(ErrorKind::MixedSync, call).other("the own exposure, which is not waited for")),
+            None => {
+                Err(self.error(ErrorKind::MixedSync, call).other("the own exposure, which is not waited for"))
+            }
             Some(at) => {
                 let other = match self.targets[at].access.get() {
                     Access::Started => "the own access epoch there, which is not completed",
@@ -842,12 +868,5 @@ impl RawWindow {
             debug_assert!(closed.is_ok(), "{closed:?}");
         }
         self.abandon_exposure();
-    }
-
-    /// An event that only this rank sleeps on, for tests.
-    #[cfg(test)]
-    #[allow(dead_code)]
-    pub(super) fn own_arrivals(&self) -> &Event {
-        &self.control(self.me).fences.0.arrivals
     }
 }

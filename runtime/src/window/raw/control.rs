@@ -89,4 +89,5 @@ impl Plan {
 
 const _: () = assert!(RANKS_MAX as usize <= crate::sync::state_word::RANKS_MAX, "the word counts every rank");
 const _: () = assert!(RANKS_MAX as usize <= 1 << crate::sync::phases::ROUNDS_MAX, "fences reach every rank");
-const _: () = assert!(Plan::new(64).data <= 4096, "a window of 64 ranks costs less than a page beside its data");
+const _: () =
+    assert!(Plan::new(64).data <= 4096, "a window of 64 ranks costs less than a page beside its data");

@@ -72,7 +72,8 @@ impl RawWindow {
     #[inline]
     fn take_own_lock(&self, call: &'static str) -> Result<()> {
         if self.targets[self.me].access.get() != Access::None || self.phase_open.get() {
-            let note = "this rank has access to its own window as an origin; use load, store, read and write there";
+            let note =
+                "this rank has access to its own window as an origin; use load, store, read and write there";
             return Err(self.error(ErrorKind::LockHeld, call).target(Rank(self.me as u32)).note(note));
         }
         if self.is_broken() {
@@ -221,7 +222,13 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn local_bounds(&self, call: &'static str, index: usize, count: usize, len: usize) -> crate::error::Error {
+    fn local_bounds(
+        &self,
+        call: &'static str,
+        index: usize,
+        count: usize,
+        len: usize,
+    ) -> crate::error::Error {
         let range = index..index.saturating_add(count);
         let note = format!("its length is {len}");
         self.error(ErrorKind::OutOfBounds, call).target(Rank(self.me as u32)).range(range).note(note)

@@ -13,7 +13,7 @@ mod control;
 mod local;
 mod transfer;
 
-pub(crate) use admission::{Expected, Info, LockKind, Origins};
+pub use admission::{Expected, Info, LockKind, Origins};
 pub use local::{LocalView, LocalViewMut};
 pub(crate) use transfer::{Destination, Source};
 
@@ -141,7 +141,9 @@ impl RawWindow {
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let block = match plan.data.checked_add(bytes) {
             Some(total) => context.allocate_for(CALL, total),
-            None => Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name"))),
+            None => {
+                Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
+            }
         };
         let mine = Description {
             ready: u64::from(block.is_ok()),
@@ -163,7 +165,8 @@ impl RawWindow {
             }
             if theirs.basic != mine.basic {
                 let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
-                let note = format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+                let note =
+                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
                 return Err(fail(ErrorKind::CollectiveMismatch).note(note));
             }
             if theirs.ready == 0 {
@@ -311,7 +314,12 @@ impl RawWindow {
     /// The hook that every public call passes when the window is watched.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn hook(&self, call: &'static str, target: Option<Rank>, range: impl FnOnce() -> Option<Range<usize>>) {
+    pub(crate) fn hook(
+        &self,
+        call: &'static str,
+        target: Option<Rank>,
+        range: impl FnOnce() -> Option<Range<usize>>,
+    ) {
         if self.instrumented.get() {
             self.record(call, target, range(), Location::caller());
         }
@@ -384,10 +392,15 @@ impl RawWindow {
             (Reason::Panicked, _) => {
                 self.error(ErrorKind::PeerLost, call).lost(rank).evidence(crate::error::Evidence::Panicked)
             }
-            (Reason::Lost, Some(evidence)) => self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence),
-            (Reason::Lost, None) => self.error(ErrorKind::Poisoned, call).note(format!("rank {rank} was lost")),
+            (Reason::Lost, Some(evidence)) => {
+                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence)
+            }
+            (Reason::Lost, None) => {
+                self.error(ErrorKind::Poisoned, call).note(format!("rank {rank} was lost"))
+            }
             (Reason::TimedOut, _) => {
-                let note = format!("rank {rank} passed its time limit in a call on this window and went away");
+                let note =
+                    format!("rank {rank} passed its time limit in a call on this window and went away");
                 self.error(ErrorKind::Poisoned, call).note(note)
             }
             (Reason::Dropped, _) => {

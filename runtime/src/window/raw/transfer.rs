@@ -99,7 +99,13 @@ impl RawWindow {
         let to = self.settle::<T>(call, there, target, at, len)?;
         self.refuse_overlap(call, target, at, len, &to.layout)?;
         let from = self.settle_source(call, target, origin, len)?;
-        self.refuse_own_overlap::<T>(call, target, &to.layout, matches!(origin, Source::Own(_)), &from.layout)?;
+        self.refuse_own_overlap::<T>(
+            call,
+            target,
+            &to.layout,
+            matches!(origin, Source::Own(_)),
+            &from.layout,
+        )?;
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
@@ -109,7 +115,12 @@ impl RawWindow {
     /// Copies from the memory of a target.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn get<T: Element>(&self, target: Rank, at: Section, into: &mut Destination<'_, T>) -> Result<()> {
+    pub(crate) fn get<T: Element>(
+        &self,
+        target: Rank,
+        at: Section,
+        into: &mut Destination<'_, T>,
+    ) -> Result<()> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
         if let (Destination::Slice(slice), Section::From(start)) = (&mut *into, at) {
@@ -156,6 +167,20 @@ impl RawWindow {
         let from = self.element::<T>(CALL, target, at)?;
         // SAFETY: - readable, in bounds and aligned: `element`.
         Ok(unsafe { copy::load(from) })
+    }
+
+    /// Gives the elements of a section of a target.
+    #[track_caller]
+    pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section) -> Result<Vec<T>> {
+        const CALL: &str = "get";
+        // The section is checked before memory for its elements is asked for.
+        let there = self.admitted(CALL, target)?;
+        let len = self.agreed_len(CALL, target, at, None)?;
+        let Side { base: _, layout } = self.settle::<T>(CALL, there, target, at, len)?;
+        debug_assert_eq!(layout.count * layout.block, len);
+        let mut elements = vec![T::default(); len];
+        self.get(target, at, &mut Destination::Slice(&mut elements))?;
+        Ok(elements)
     }
 
     /// Combines elements of a target with those of the origin, each atomically. `fetched` takes what was there before.
@@ -264,11 +289,21 @@ impl RawWindow {
 
     /// The number of elements that both sides agree on.
     #[track_caller]
-    fn agreed_len(&self, call: &'static str, target: Rank, at: Section, origin: Option<usize>) -> Result<usize> {
+    fn agreed_len(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        origin: Option<usize>,
+    ) -> Result<usize> {
         match (at.len(), origin) {
             (Some(there), Some(here)) if there != here => {
                 let note = format!("the target section has {there} elements, the origin {here}");
-                Err(self.error(ErrorKind::LengthMismatch, call).target(target).range(at.span(here)).note(note))
+                Err(self
+                    .error(ErrorKind::LengthMismatch, call)
+                    .target(target)
+                    .range(at.span(here))
+                    .note(note))
             }
             (Some(len), _) | (None, Some(len)) => Ok(len),
             (None, None) => {
@@ -421,9 +456,13 @@ impl RawWindow {
         let there = &self.targets[target.index()];
         let error = |kind| self.error(kind, call).target(target).range(range);
         match fault {
-            Fault::Bounds => error(ErrorKind::OutOfBounds).note(format!("its length is {}", there.bytes / there.unit)),
+            Fault::Bounds => {
+                error(ErrorKind::OutOfBounds).note(format!("its length is {}", there.bytes / there.unit))
+            }
             Fault::Overlap => error(ErrorKind::OverlappingLayout),
-            Fault::Length(len) => error(ErrorKind::LengthMismatch).note(format!("the target section has {len}")),
+            Fault::Length(len) => {
+                error(ErrorKind::LengthMismatch).note(format!("the target section has {len}"))
+            }
         }
     }
 
