@@ -3,4 +3,7 @@
 
 pub(crate) mod barrier;
 pub(crate) mod event;
+pub(crate) mod exposure;
+pub(crate) mod phases;
 pub(crate) mod primitive;
+pub(crate) mod state_word;

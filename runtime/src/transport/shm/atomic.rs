@@ -4,8 +4,9 @@
 //! they threads or processes, use these same instructions, so they are atomic towards each other.
 #![allow(unsafe_code)]
 
-use crate::element::{BasicType, Element, OpCode, Operation};
 use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use crate::element::{BasicType, Element, OpCode, Operation};
 
 /// Replaces the element at `at` by its combination with `origin`, and returns what was there.
 ///

@@ -16,7 +16,6 @@
 #![allow(unsafe_code)]
 
 use crate::element::Element;
-use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// The copy loop that suits this machine, chosen once per window.
 #[derive(Clone, Copy, Debug)]
@@ -187,7 +186,7 @@ mod words {
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod words {
-    use super::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+    use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
     // Elements are aligned to their size, so every word that these are given is.
     macro_rules! accessors {
