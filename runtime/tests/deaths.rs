@@ -35,7 +35,6 @@ fn some_number(seed: u32) -> u64 {
 
 #[test]
 fn a_killed_rank_is_named_with_its_signal() {
-    // covers: RMA-ERR-02 -- with deaths.rs as a whole
     for round in 0..ROUNDS {
         for victim in 0..3 {
             let mut job = Job::start("-n 3", "forever");
@@ -120,6 +119,7 @@ fn a_killed_launcher_leaves_no_rank() {
     assert_nothing_left(launcher);
 }
 
+// covers: RMA-ERR-02
 #[test]
 fn an_error_reaches_the_others() {
     for transport in KIND {
@@ -199,7 +199,6 @@ fn survivors_that_notice_nothing_are_ended_after_a_grace_time() {
 
 #[test]
 fn a_stall_says_who_waits_for_whom() {
-    // covers: RMA-PROG-11 -- for calls without a window
     for transport in KIND {
         let ended = run(&format!("-n 3 --timeout 0.5 --transport {transport}"), "stalled");
         for rank in [0, 1] {
