@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use common::{Ended, Job, RANKS, assert_gone, assert_nothing_left, run, signal};
 
-/// How often each rank is killed. Hundreds of kills are for the long runs.
-const ROUNDS: u32 = 4;
+/// How often each rank is killed. The long runs ask for hundreds by `RMA_TEST_KILLS`.
+fn rounds() -> u32 {
+    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
 
 const KIND: [&str; 2] = ["shm", "local"];
 
@@ -35,7 +37,7 @@ fn some_number(seed: u32) -> u64 {
 
 #[test]
 fn a_killed_rank_is_named_with_its_signal() {
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         for victim in 0..3 {
             let mut job = Job::start("-n 3", "forever");
             let launcher = job.id();
