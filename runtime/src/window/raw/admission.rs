@@ -438,6 +438,11 @@ impl RawWindow {
         }
     }
 
+    /// Whether a rank of the team has an exposure open now.
+    pub(crate) fn is_posted(&self, rank: Rank) -> bool {
+        self.control(rank.index()).exposure.0.word.status().is_open()
+    }
+
     fn started(&self, at: usize, number: u32) -> Result<()> {
         self.targets[at].exposure.set(number);
         self.targets[at].access.set(Access::Started);
