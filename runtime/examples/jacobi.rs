@@ -84,8 +84,9 @@ fn options(words: &[String]) -> Result<Options, String> {
             }
             "--grid" => {
                 let text = value("a grid of ranks, as 3x2")?;
-                let (rows, cols) =
-                    text.split_once('x').ok_or(format!("--grid takes rows and columns of blocks, as 3x2, not '{text}'"))?;
+                let (rows, cols) = text
+                    .split_once('x')
+                    .ok_or(format!("--grid takes rows and columns of blocks, as 3x2, not '{text}'"))?;
                 options.grid = Some(Grid { rows: positive(word, rows)?, cols: positive(word, cols)? });
             }
             "--forever" => options.forever = true,
@@ -112,7 +113,12 @@ fn run(team: &Team, options: &Options) -> Result<(), String> {
     let problem = options.problem;
     let grid = options.grid.unwrap_or(Grid::for_ranks(ranks));
     if grid.ranks() != ranks {
-        return Err(format!("a grid of {}x{} blocks needs {} ranks, not {ranks}", grid.rows, grid.cols, grid.ranks()));
+        return Err(format!(
+            "a grid of {}x{} blocks needs {} ranks, not {ranks}",
+            grid.rows,
+            grid.cols,
+            grid.ranks()
+        ));
     }
     if problem.rows < grid.rows || problem.cols < grid.cols {
         return Err(format!(
@@ -131,7 +137,9 @@ fn run(team: &Team, options: &Options) -> Result<(), String> {
             let solution = solve(team, problem, grid, style, watch).map_err(|error| error.to_string())?;
             let verdict = match matches_table(problem, solution) {
                 Some(true) => " ok",
-                Some(false) => return Err(format!("{style:?}: {solution:?} is not what the table of the examples says")),
+                Some(false) => {
+                    return Err(format!("{style:?}: {solution:?} is not what the table of the examples says"));
+                }
                 None => "",
             };
             if report && !options.forever {

@@ -63,7 +63,8 @@ pub struct Grid {
 impl Grid {
     /// The grid for a number of ranks that is nearest to a square, with no more columns than rows.
     pub fn for_ranks(ranks: usize) -> Grid {
-        let cols = (1..=ranks).rev().find(|cols| cols * cols <= ranks && ranks.is_multiple_of(*cols)).unwrap_or(1);
+        let cols =
+            (1..=ranks).rev().find(|cols| cols * cols <= ranks && ranks.is_multiple_of(*cols)).unwrap_or(1);
         Grid { rows: ranks / cols, cols }
     }
 
@@ -268,9 +269,10 @@ fn assemble(problem: Problem, grid: Grid, blocks: &[f64]) -> Vec<f64> {
 
 /// 64-bit FNV-1a over the values as little-endian bytes.
 pub fn fnv1a(values: &[f64]) -> u64 {
-    values.iter().flat_map(|value| value.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A row of the table in `docs/spec/examples.md`, section 0: the problem, its updates, the bits of its last change (where the

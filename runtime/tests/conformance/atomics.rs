@@ -18,7 +18,12 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// The values of three ranks combine, in whatever order, to the fold over them.
-fn check<T: Element, O: Operation<T>>(team: &Team, start: T, operation: O, values: [T; 3]) -> rma::Result<()> {
+fn check<T: Element, O: Operation<T>>(
+    team: &Team,
+    start: T,
+    operation: O,
+    values: [T; 3],
+) -> rma::Result<()> {
     let mut window = Window::<T>::allocate(team, 2)?;
     window.local_mut()?.fill(start);
     let mine = values[team.rank().index() % 3];

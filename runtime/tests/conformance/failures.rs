@@ -49,7 +49,11 @@ fn die() -> ! {
 fn expect_loss<T: std::fmt::Debug>(result: rma::Result<T>, lost: Rank) {
     let error = result.expect_err("a rank is lost");
     assert_eq!(error.kind(), ErrorKind::PeerLost, "{error}");
-    assert_eq!((error.context().lost, error.context().evidence), (Some(lost), Some(Evidence::Signalled(9))), "{error}");
+    assert_eq!(
+        (error.context().lost, error.context().evidence),
+        (Some(lost), Some(Evidence::Signalled(9))),
+        "{error}"
+    );
 }
 
 // covers: RMA-LOCK-18

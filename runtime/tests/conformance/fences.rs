@@ -136,7 +136,10 @@ fn panics_in_a_phase(team: &Team, phases: usize) -> Outcome {
         });
         let error = outcome.expect_err("rank 1 does not come to the closing fence");
         assert_eq!(error.kind(), ErrorKind::PeerLost, "{error}");
-        assert_eq!((error.context().lost, error.context().evidence), (Some(Rank(1)), Some(Evidence::Panicked)));
+        assert_eq!(
+            (error.context().lost, error.context().evidence),
+            (Some(Rank(1)), Some(Evidence::Panicked))
+        );
     }
     // The window is out of use for epochs, and readable for its owner when everybody is out of the phase.
     assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Poisoned);
@@ -153,6 +156,7 @@ fn panics_in_a_phase(team: &Team, phases: usize) -> Outcome {
 fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
     let mut first = Window::<u8>::allocate(team, 1)?;
     let mut second = Window::<u8>::allocate(team, 1)?;
+    let done = Window::<u8>::allocate(team, 1)?;
     let (first_id, second_id) = (first.id(), second.id());
     let window = if team.rank() == Rank(0) { &mut first } else { &mut second };
     let error = window.fence(|_| ()).expect_err("the others fence another window");
@@ -160,6 +164,11 @@ fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
     for id in [first_id, second_id] {
         assert!(error.to_string().contains(&format!("window {id}")), "{error}");
     }
+    // A rank that leaves at once would be lost to those that have not looked yet.
+    for rank in team.ranks() {
+        done.lock(rank, LockKind::Shared, |epoch| epoch.accumulate(rank, 0, Sum, 1))?;
+    }
+    crate::until(|| u32::from(done.load(0).unwrap()) == team.size());
     Ok(())
 }
 

@@ -70,7 +70,11 @@ fn every_style_gives_the_tables_bits(team: &Team) -> Outcome {
         for &grid in &grids {
             for style in STYLES {
                 let solution = solve(team, problem, grid, style, |_| {})?;
-                assert_eq!(matches_table(problem, solution), Some(true), "{problem:?} {grid:?} {style:?}: {solution:?}");
+                assert_eq!(
+                    matches_table(problem, solution),
+                    Some(true),
+                    "{problem:?} {grid:?} {style:?}: {solution:?}"
+                );
             }
         }
     }

@@ -351,6 +351,7 @@ fn a_lock_excludes_local_views(team: &Team) -> Outcome {
             })?;
             flags.lock(Rank(1), LockKind::Shared, |flag| flag.put(Rank(1), 0, 0))?;
             team.barrier()?;
+            team.barrier()?;
         }
     } else {
         for _ in 0..2 {
@@ -361,6 +362,7 @@ fn a_lock_excludes_local_views(team: &Team) -> Outcome {
             team.barrier()?;
             // What was abandoned in the queue is skipped.
             window.local_mut()?.fill(0);
+            team.barrier()?;
         }
     }
     Ok(())

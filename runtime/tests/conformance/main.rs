@@ -138,7 +138,8 @@ fn main() -> ExitCode {
     let exact = words.iter().any(|word| word == "--exact");
     let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
     let wanted = |name: &str| {
-        filters.is_empty() || filters.iter().any(|filter| if exact { name == *filter } else { name.contains(*filter) })
+        filters.is_empty()
+            || filters.iter().any(|filter| if exact { name == *filter } else { name.contains(*filter) })
     };
     let mut failures = 0;
     let mut passes = 0;
@@ -174,7 +175,9 @@ fn main() -> ExitCode {
     let verdict = if failures == 0 { "ok" } else { "FAILED" };
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
-    println!("legs that do not exist yet: tcp, shm+tcp, memory model separate, checked mode, memory of the caller");
+    println!(
+        "legs that do not exist yet: tcp, shm+tcp, memory model separate, checked mode, memory of the caller"
+    );
     ExitCode::from(u8::from(failures != 0))
 }
 

@@ -1,6 +1,8 @@
 //! Put, get, accumulate: what arrives, and what is refused before a byte moves.
 
-use rma::{ErrorKind, Info, LockKind, Origins, Rank, Section, Strided, Sum, Team, Window, own, strided, strided_mut};
+use rma::{
+    ErrorKind, Info, LockKind, Origins, Rank, Section, Strided, Sum, Team, Window, own, strided, strided_mut,
+};
 
 use crate::{Case, Outcome, case, kind_of};
 
@@ -123,7 +125,8 @@ fn the_own_window_is_an_origin(team: &Team) -> Outcome {
     let next = Rank((me + 1) % team.size());
     let previous = (me + team.size() - 1) % team.size();
     window.fence(|epoch| epoch.put(next, 8, own(0..4)))?;
-    window.fence(|epoch| epoch.get(next, 8..12, own(Strided { start: 12, count: 4, block: 1, stride: 1 })))?;
+    window
+        .fence(|epoch| epoch.get(next, 8..12, own(Strided { start: 12, count: 4, block: 1, stride: 1 })))?;
     let local = window.local()?;
     assert_eq!(local[8..12], [0, 1, 2, 3].map(|at| previous * 100 + at));
     assert_eq!(local[12..16], [0, 1, 2, 3].map(|at| me * 100 + at), "the get brought back what the put took");
@@ -154,7 +157,11 @@ fn nothing_moves_out_of_bounds(team: &Team) -> Outcome {
         let far = [8, usize::MAX, usize::MAX / 8, usize::MAX / 8 + 1];
         for at in far {
             assert_eq!(kind_of(epoch.put(target, at, 1)), ErrorKind::OutOfBounds, "{at}");
-            assert_eq!(kind_of(epoch.get(target, at, buffers.next().expect("one for each"))), ErrorKind::OutOfBounds, "{at}");
+            assert_eq!(
+                kind_of(epoch.get(target, at, buffers.next().expect("one for each"))),
+                ErrorKind::OutOfBounds,
+                "{at}"
+            );
             assert_eq!(kind_of(epoch.get_value(target, at)), ErrorKind::OutOfBounds, "{at}");
             assert_eq!(kind_of(epoch.accumulate(target, at, Sum, 1)), ErrorKind::OutOfBounds, "{at}");
             assert_eq!(kind_of(epoch.fetch_op(target, at, Sum, 1)), ErrorKind::OutOfBounds, "{at}");
@@ -185,13 +192,20 @@ fn layouts_that_overlap_are_refused(team: &Team) -> Outcome {
     let mut four = [0; 4];
     let mut eight = [0; 8];
     window.fence(|epoch| {
-        for section in [Section::from(same), Section::from(Strided { block: 2, count: 2, stride: 1, ..same })] {
+        for section in [Section::from(same), Section::from(Strided { block: 2, count: 2, stride: 1, ..same })]
+        {
             assert_eq!(kind_of(epoch.put(target, section, &[1; 4])), ErrorKind::OverlappingLayout);
-            assert_eq!(kind_of(epoch.accumulate(target, section, Sum, &[1; 4])), ErrorKind::OverlappingLayout);
+            assert_eq!(
+                kind_of(epoch.accumulate(target, section, Sum, &[1; 4])),
+                ErrorKind::OverlappingLayout
+            );
         }
         assert_eq!(kind_of(epoch.put(target, half, [1; 8])), ErrorKind::OverlappingLayout);
         epoch.get(target, same, &mut four)?;
-        assert_eq!(kind_of(epoch.get(target, 0, strided_mut(&mut eight, half))), ErrorKind::OverlappingLayout);
+        assert_eq!(
+            kind_of(epoch.get(target, 0, strided_mut(&mut eight, half))),
+            ErrorKind::OverlappingLayout
+        );
         Ok(())
     })?;
     assert_eq!(four, [9; 4]);
@@ -297,7 +311,7 @@ fn large_transfers_need_no_target(team: &Team) -> Outcome {
 
 fn every_alignment_arrives(team: &Team) -> Outcome {
     let mut window = Window::<u8>::allocate(team, 128)?;
-    let data: Vec<u8> = (0..96).map(|at| at * 3 + 1).collect();
+    let data: Vec<u8> = (0..96_u8).map(|at| at.wrapping_mul(3) | 1).collect();
     for target_at in 0..9 {
         for origin_at in 0..9 {
             let len = (target_at * 9 + origin_at) % 70;

@@ -2,7 +2,7 @@
 
 use rma::{ErrorKind, Info, LockKind, Origins, Rank, Team, Window};
 
-use crate::{Case, Outcome, case, kind_of};
+use crate::{Case, Outcome, case, kind_of, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(stores_are_published, [2]),
@@ -177,17 +177,18 @@ fn switching_between_styles(team: &Team) -> Outcome {
 fn an_exposure_may_name_its_owner(team: &Team) -> Outcome {
     let (a, b) = (Rank(0), Rank(1));
     let mut window = Window::<u64>::allocate(team, 2)?;
+    let done = Window::<u64>::allocate(team, 1)?;
     if team.rank() == b {
         window.access(&[a], Info::Strong, |epoch| epoch.put(a, 1, 22))?;
-        team.barrier()?;
+        until(|| done.load(0).unwrap() == 1);
         return Ok(());
     }
     let exposure = window.post(Origins::Group(&[a, b]))?;
-    team.barrier()?;
     let error = exposure.wait_all().expect_err("the owner itself is missing");
     assert_eq!(error.kind(), ErrorKind::Stalled);
-    assert!(error.to_string().contains("missing are ranks 0"), "{error}");
+    assert!(error.to_string().contains("not started by ranks 0 of the group"), "{error}");
     assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Poisoned);
+    done.lock(b, LockKind::Shared, |epoch| epoch.put(b, 0, 1))?;
     Ok(())
 }
 

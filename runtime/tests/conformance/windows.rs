@@ -34,7 +34,10 @@ fn creation_is_collective_and_puts_arrive(team: &Team) -> Outcome {
 fn a_rank_that_skips_creation_is_named(team: &Team) -> Outcome {
     if team.rank() == Rank(2) {
         let error = team.barrier().expect_err("the others are elsewhere");
-        assert!(matches!(error.kind(), ErrorKind::CollectiveMismatch | ErrorKind::Stalled | ErrorKind::PeerLost));
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::CollectiveMismatch | ErrorKind::Stalled | ErrorKind::PeerLost
+        ));
         return Ok(());
     }
     let error = Window::<i64>::allocate(team, 8).expect_err("rank 2 does not come");
@@ -96,8 +99,8 @@ fn a_window_without_memory_has_a_lock(team: &Team) -> Outcome {
         lock.lock(Rank(0), LockKind::Exclusive, |_| {
             // Nobody else is here, as the master lock says.
             let free = Info::NoCheck;
-            let now = counter
-                .lock_with(Rank(0), LockKind::Exclusive, free, |epoch| epoch.get_value(Rank(0), 0))?;
+            let now =
+                counter.lock_with(Rank(0), LockKind::Exclusive, free, |epoch| epoch.get_value(Rank(0), 0))?;
             counter.lock_with(Rank(0), LockKind::Exclusive, free, |epoch| epoch.put(Rank(0), 0, now + 1))
         })?;
     }
