@@ -34,6 +34,18 @@ struct Retired {
     may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
 }
 
+impl Drop for RankContext {
+    fn drop(&mut self) {
+        let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for entry in retired.drain(..) {
+            // Ranks that are threads end one by one. What a peer may still touch stays until the segment goes.
+            if !(entry.may_reuse)(&self.segment) {
+                std::mem::forget(entry.block);
+            }
+        }
+    }
+}
+
 /// Allocations of a rank between two looks at its retired blocks, when there are many.
 const RETIRED_UNCHECKED_MAX: usize = 64;
 
