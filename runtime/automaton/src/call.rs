@@ -179,7 +179,8 @@ pub struct Inputs {
     pub own: Tri,
     /// A peer's update that no call has ordered or imported yet concerns the local access: for a load, it changes the
     /// same bytes; for a store, it goes to the same exposed range (constraint 1); in an offer, the access lies in the
-    /// offered range. No means known to be apart.
+    /// offered range. No means known to be apart. The question applies wherever peers can update the memory: everywhere
+    /// but under a guard, under the caller's own checked exclusive lock, and while the window is posted for gets only.
     pub unordered: Tri,
 }
 

@@ -31,14 +31,19 @@
 //!   another style's epoch in an unused phase end the phase. A window barrier of the communicator on a window that is
 //!   not posted does what a fence without assertion does.
 //! - An exposed or locked-by-its-owner window gives no guard: `EpochStillOpen`, except that a window posted for gets
-//!   gives one for reading. Readers' guards are counted; any other pair of guards is `EpochStillOpen`. A guard forbids
-//!   the caller all calls that expose, fence, offer, lock by its owner (LOCK with `own`, LOCK_ALL), free or finalize
-//!   the window: `EpochStillOpen`; a WAIT or TEST under a guard too, if the window is posted. Dropping a guard that
-//!   does not exist is `NotLocked`. A store under a guard for reading is `ConflictingAccess`. START, COMPLETE, LOCK,
+//!   gives one for reading. A fence phase counts as exposed here whether it is used or not; LOCK_ALL counts as a lock by
+//!   the owner. Readers' guards are counted (`ends`), the guard for writing is alone; any other pair of guards is
+//!   `EpochStillOpen`. A guard forbids the caller all calls that expose, fence, offer, lock by its owner (LOCK with
+//!   `own`, LOCK_ALL), free or finalize the window: `EpochStillOpen`; a WAIT or TEST under a guard too, if the window is
+//!   posted. Where a guard and an exposure both stand against a call, the guard's error is the one. Dropping a guard
+//!   that does not exist is `NotLocked`. A store under a guard for reading is `ConflictingAccess`. START, COMPLETE, LOCK,
 //!   UNLOCK and transfers toward peers do not mind the caller's guards.
 //! - LOCK_ALL is not nested in, and nests, nothing: `LockHeld`. FLUSH without a lock toward the target is `NotLocked`;
-//!   so is UNLOCK inside LOCK_ALL, and UNLOCK_ALL without it. An inner lock of a nest that is exclusive makes the nest
-//!   exclusive, with its own way of checking, until the nest ends.
+//!   so is UNLOCK inside LOCK_ALL, and UNLOCK_ALL without it. An inner exclusive lock in a shared nest makes the nest
+//!   exclusive, with its own way of checking, until the nest ends; no other inner lock changes it. An inner lock names
+//!   the same window as the outer one, so `own` is not read for it: the side that is held counts.
+//! - A call imports at most where it leads to a legal outcome, and `Stale` becomes `Private` exactly where the table of
+//!   `visibility.md` section 2 has an import, LOCK_ALL and SYNC counting as imports, guards and offers too.
 //! - Calls toward other targets: whether a given one of them is started or locked is not tracked, so START, LOCK,
 //!   COMPLETE, UNLOCK, FLUSH and transfers toward another are legal where the calls' style is open there (START and
 //!   LOCK also where nothing is). COMPLETE and UNLOCK toward another leave `Elsewhere` as it is unless `ends` is yes.
@@ -55,6 +60,7 @@
 //!   and FREE and FINALIZE are `EpochStillOpen`. Finishing no offer is `NotOffered`.
 //! - SYNC is legal on every window that is neither freed nor poisoned. PEER_UPDATE matters to a window that no epoch of
 //!   its owner will import: `Private` becomes `Stale`, unless the caller's own checked exclusive lock keeps peers out.
+//! - UNLOCK of the last level of an own lock moves nothing that the states record; neither does dropping a guard.
 //! - A TEST that does not end changes nothing, but its other checks are those of WAIT.
 #![no_std]
 #![forbid(unsafe_code)]
