@@ -69,6 +69,8 @@ mod call;
 mod error;
 mod outcome;
 mod state;
+mod step;
+mod table;
 
 pub use call::{Assertion, Call, Dialect, Input, Inputs, LocalOp, Permit, Toward, Transfer, Tri, WaitFor};
 pub use error::ErrorKind;

@@ -190,11 +190,11 @@ impl State {
         if state.exists() { Some(state) } else { None }
     }
 
-    const fn of(access: AccessState, elsewhere: Elsewhere, exposure: ExposureState) -> State {
+    pub(crate) const fn of(access: AccessState, elsewhere: Elsewhere, exposure: ExposureState) -> State {
         State { access, elsewhere, exposure }
     }
 
-    const fn exists(self) -> bool {
+    pub(crate) const fn exists(self) -> bool {
         use AccessState::{Idle, Locked, LockedAll, Started};
         use ExposureState as X;
         let accesses_fit = match (self.access, self.elsewhere) {
