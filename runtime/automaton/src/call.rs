@@ -298,17 +298,21 @@ impl Call {
         match self {
             Call::Start(_, Check::Checked) => &[Input::Rank],
             Call::Start(_, Check::NoCheck) => &[Input::Rank, Input::Vouched, Input::InGroup],
-            Call::Complete(_) => &[Input::Rank, Input::Vouched, Input::InGroup, Input::Ends],
+            Call::Complete(Toward::This | Toward::Both) => &[Input::Rank, Input::Vouched, Input::InGroup],
+            Call::Complete(Toward::Another) => &[Input::Rank, Input::Ends],
             Call::Post(_) => &[Input::Rank],
             Call::Wait(_) => &[Input::Count],
             Call::Test(_) => &[Input::Count, Input::Ends],
             Call::Lock(..) => &[Input::Rank, Input::Vouched, Input::Own],
-            Call::Unlock(_) => &[Input::Rank, Input::Vouched, Input::Ends],
+            Call::Unlock(Toward::This) => &[Input::Rank, Input::Vouched, Input::Ends],
+            Call::Unlock(_) => &[Input::Rank, Input::Ends],
             Call::LockAll => &[Input::Vouched],
-            Call::Flush(_) => &[Input::Rank, Input::Vouched],
-            Call::Transfer(..) => {
+            Call::Flush(Toward::This) => &[Input::Rank, Input::Vouched],
+            Call::Flush(_) => &[Input::Rank],
+            Call::Transfer(Toward::This, _) => {
                 &[Input::Rank, Input::Bounds, Input::Vouched, Input::InGroup, Input::Permitted]
             }
+            Call::Transfer(..) => &[Input::Rank, Input::Bounds],
             Call::Load | Call::Store => &[Input::Bounds, Input::Unordered],
             Call::EndView | Call::FinishOffer => &[Input::Ends],
             Call::Fence(_) | Call::RmaBarrier | Call::Barrier | Call::UnlockAll | Call::Sync => &[],

@@ -27,22 +27,16 @@ impl State {
             return outcomes;
         }
         let dead = matches!(self.exposure(), ExposureState::Freed | ExposureState::Poisoned);
-        if !dead && let ControlFlow::Break(()) = refuse(&mut outcomes, arguments(call, inputs)) {
+        if !dead && refuse(&mut outcomes, arguments(call, inputs)).is_break() {
             return outcomes;
         }
-        for side in sides(self.access(), call, inputs) {
-            for ends in [Ends::Last, Ends::OneOfMore] {
-                let possible = match ends {
-                    Ends::Last => inputs.ends.may(),
-                    Ends::OneOfMore => inputs.ends.may_not(),
-                };
+        let ends = [(Ends::Last, inputs.ends.may()), (Ends::OneOfMore, inputs.ends.may_not())];
+        for side in possible(sides(self.access(), call, inputs)) {
+            for ends in possible(ends) {
                 match self.cross(dialect, call, side, ends) {
-                    _ if !possible => {}
                     Err(kind) => outcomes = outcomes.with(Outcome::Error(kind)),
                     Ok(next) => {
-                        if let ControlFlow::Continue(()) =
-                            refuse(&mut outcomes, self.predicates(call, inputs))
-                        {
+                        if refuse(&mut outcomes, self.predicates(call, inputs)).is_continue() {
                             outcomes = outcomes.with(Outcome::Next(next));
                         }
                     }
@@ -271,14 +265,18 @@ fn arguments(call: Call, inputs: Inputs) -> [Option<(Tri, ErrorKind)>; 3] {
 }
 
 /// The sides that the window a LOCK names may be on; calls that name none have one side, without meaning.
-fn sides(access: AccessState, call: Call, inputs: Inputs) -> impl Iterator<Item = Side> {
+fn sides(access: AccessState, call: Call, inputs: Inputs) -> [(Side, bool); 2] {
     let own = match (call, access) {
         (Call::Lock(Toward::This, ..), AccessState::Locked(held)) => Tri::from(held.side == Side::Own),
         (Call::Lock(..), _) => inputs.own,
         _ => Tri::No,
     };
-    let sides = [(Side::Peer, own.may_not()), (Side::Own, own.may())];
-    sides.into_iter().filter(|&(_, possible)| possible).map(|(side, _)| side)
+    [(Side::Peer, own.may_not()), (Side::Own, own.may())]
+}
+
+/// Those of two alternatives that are possible.
+fn possible<T>(alternatives: [(T, bool); 2]) -> impl Iterator<Item = T> {
+    alternatives.into_iter().filter_map(|(value, possible)| possible.then_some(value))
 }
 
 /// Adds the error of each check that may fail, up to the first that must.

@@ -25,7 +25,7 @@
 //! | `HERE_` | what the call needs is open here |
 //! | `MISS_` | what the call needs is not open here; if it is nowhere, the call earns the error at the head of its row |
 //! | `OWN_M`, `OWN_S` | `MIXED` or `STILL` if the lock that is held is one of the caller's own window |
-//! | `NESTD`, `HELD_`, `FREE_` | `StartNested`, `LockHeld`, `NotLocked` |
+//! | `NESTD`, `HELD_` | `StartNested`, `LockHeld` |
 //!
 //! Cells of the owner half:
 //!
@@ -106,7 +106,6 @@ pub(crate) const fn origin(dialect: Dialect, call: Call) -> OriginRow {
     const STILL: OriginCell = Error(ErrorKind::EpochStillOpen);
     const NESTD: OriginCell = Error(ErrorKind::StartNested);
     const HELD_: OriginCell = Error(ErrorKind::LockHeld);
-    const FREE_: OriginCell = Error(ErrorKind::NotLocked);
     const OWN_M: OriginCell = ErrorIfOwn(ErrorKind::MixedSync);
     const OWN_S: OriginCell = ErrorIfOwn(ErrorKind::EpochStillOpen);
 
@@ -143,7 +142,7 @@ pub(crate) const fn origin(dialect: Dialect, call: Call) -> OriginRow {
         (_,    Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, LEVEL, MISS_], [____ , ____ , ____ ], "RMA-LOCK-12 RMA-LOCK-13"),
         (_,    Call::Unlock(_))              => need(UNLOCKED,  [____ , ____ , ____ , ____ ], [MISS_, MISS_, LEVEL], "RMA-LOCK-13"),
         (_,    Call::LockAll)                => row(            [BEGIN, MIXED, HELD_, HELD_], [____ , MIXED, HELD_], "RMA-LOCK-14 silent"),
-        (_,    Call::UnlockAll)              => row(            [FREE_, FREE_, FREE_, CLOSE], [____ , ____ , ____ ], "RMA-LOCK-13 silent"),
+        (_,    Call::UnlockAll)              => need(UNLOCKED,  [MISS_, MISS_, MISS_, CLOSE], [____ , ____ , ____ ], "RMA-LOCK-13 silent"),
         (_,    Call::Flush(This))            => need(UNLOCKED,  [MISS_, MISS_, HERE_, HERE_], [____ , ____ , ____ ], "silent"),
         (_,    Call::Flush(_))               => need(UNLOCKED,  [____ , ____ , ____ , HERE_], [MISS_, MISS_, HERE_], "silent"),
         (_,    Call::Sync)                   => row(            [____ , ____ , ____ , ____ ], [____ , ____ , ____ ], "silent"),
