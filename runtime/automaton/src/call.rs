@@ -177,10 +177,11 @@ pub struct Inputs {
     pub ends: Tri,
     /// A target that LOCK names is the caller itself.
     pub own: Tri,
-    /// A peer's update that no call has ordered or imported yet concerns the local access: for a load, it changes the
-    /// same bytes; for a store, it goes to the same exposed range (constraint 1); in an offer, the access lies in the
-    /// offered range. No means known to be apart. The question applies wherever peers can update the memory: everywhere
-    /// but under a guard, under the caller's own checked exclusive lock, and while the window is posted for gets only.
+    /// A peer's access that no call has ordered or imported yet concerns the local access. For a load: a peer's update
+    /// changes the same bytes. For a store: a peer's update goes to the same exposed range (constraint 1), or, while the
+    /// window is posted for gets only, a peer's get may read the same bytes. In an offer: the access lies in the offered
+    /// range. No means known to be apart. The question applies everywhere but under a guard, under the caller's own
+    /// checked exclusive lock, and to loads while the window is posted for gets only.
     pub unordered: Tri,
 }
 

@@ -183,21 +183,27 @@ impl State {
             (Call::Wait(WaitFor::Group) | Call::Test(WaitFor::Group), _) => {
                 [Some((inputs.count, ErrorKind::WaitWithoutPost)), None, None]
             }
-            (Call::Load, _) => [self.ordered(inputs, ErrorKind::UnsafeLocalRead), None, None],
-            (Call::Store, _) => [self.ordered(inputs, ErrorKind::StoreDuringUpdate), None, None],
+            (Call::Load, _) => [self.ordered(LocalOp::Load, inputs), None, None],
+            (Call::Store, _) => [self.ordered(LocalOp::Store, inputs), None, None],
             _ => [None; 3],
         }
     }
 
-    /// The question whether an unordered update concerns a local access, where peers can update at all.
-    fn ordered(self, inputs: Inputs, kind: ErrorKind) -> Option<(Tri, ErrorKind)> {
+    /// The question whether a peer's unordered access concerns a local one, where peers can reach the memory at all.
+    fn ordered(self, op: LocalOp, inputs: Inputs) -> Option<(Tri, ErrorKind)> {
         use ExposureState as X;
-        match (self.access(), self.exposure()) {
-            (AccessState::Locked(held), _) if held.keeps_peers_out() => None,
-            (_, X::ViewRead | X::ViewWrite | X::ViewPosted | X::PostedGets) => None,
-            (_, X::Offered) => Some((inputs.unordered.not(), ErrorKind::LocalAccessDuringOffer)),
-            _ => Some((inputs.unordered.not(), kind)),
-        }
+        let kind = match (self.access(), self.exposure(), op) {
+            (AccessState::Locked(held), ..) if held.keeps_peers_out() => return None,
+            (_, X::ViewRead | X::ViewWrite | X::ViewPosted, _) => return None,
+            (_, X::PostedGets, LocalOp::Load) => return None, // RMA-CORR-05
+            (_, X::PostedGets, LocalOp::Store) => ErrorKind::ConflictingAccess, // EX-E110-02
+            (_, X::Offered, _) => ErrorKind::LocalAccessDuringOffer, // PGO-OFFER-07
+            // RMA-LOCK-10: everything finished has been imported, so that the update is in flight.
+            (_, X::Private, LocalOp::Load) => ErrorKind::ConflictingAccess,
+            (_, _, LocalOp::Load) => ErrorKind::UnsafeLocalRead, // RMA-SYNC-06, VIS-R7-04
+            (_, _, LocalOp::Store) => ErrorKind::StoreDuringUpdate, // RMA-CORR-01
+        };
+        Some((inputs.unordered.not(), kind))
     }
 }
 
@@ -268,6 +274,8 @@ fn arguments(call: Call, inputs: Inputs) -> [Option<(Tri, ErrorKind)>; 3] {
 fn sides(access: AccessState, call: Call, inputs: Inputs) -> [(Side, bool); 2] {
     let own = match (call, access) {
         (Call::Lock(Toward::This, ..), AccessState::Locked(held)) => Tri::from(held.side == Side::Own),
+        // The tracked target is the caller, so that another one is not.
+        (Call::Lock(..), AccessState::Locked(Held { side: Side::Own, .. })) => Tri::No,
         (Call::Lock(..), _) => inputs.own,
         _ => Tri::No,
     };

@@ -139,7 +139,8 @@ pub(crate) const fn origin(dialect: Dialect, call: Call) -> OriginRow {
         (Seed, Call::Lock(This, ..))         => row(            [BEGIN, MIXED, INNER, HELD_], [____ , MIXED, ____ ], "RMA-LOCK-01 RMA-LOCK-12 RMA-LOCK-14"),
         (Mpi,  Call::Lock(This, ..))         => row(            [BEGIN, MIXED, HELD_, HELD_], [____ , MIXED, ____ ], "RMA-LOCK-12 RMA-LOCK-14 MPI"),
         (_,    Call::Lock(..))               => row(            [____ , MIXED, ____ , HELD_], [BEGIN, MIXED, ____ ], "RMA-LOCK-01 RMA-LOCK-14"),
-        (_,    Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, LEVEL, MISS_], [____ , ____ , ____ ], "RMA-LOCK-12 RMA-LOCK-13"),
+        (Seed, Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, LEVEL, MISS_], [____ , ____ , ____ ], "RMA-LOCK-12 RMA-LOCK-13"),
+        (Mpi,  Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, CLOSE, MISS_], [____ , ____ , ____ ], "RMA-LOCK-13 MPI"),
         (_,    Call::Unlock(_))              => need(UNLOCKED,  [____ , ____ , ____ , ____ ], [MISS_, MISS_, LEVEL], "RMA-LOCK-13"),
         (_,    Call::LockAll)                => row(            [BEGIN, MIXED, HELD_, HELD_], [____ , MIXED, HELD_], "RMA-LOCK-14 silent"),
         (_,    Call::UnlockAll)              => need(UNLOCKED,  [MISS_, MISS_, MISS_, CLOSE], [____ , ____ , ____ ], "RMA-LOCK-13 silent"),
@@ -249,7 +250,7 @@ pub(crate) const fn local(exposure: ExposureState, op: LocalOp) -> LocalAccess {
         X::Private       => (Volatile,                                Volatile),                                // RMA-LOCK-09, REG-MAC-01
         X::Stale         => (VolatileUnless(UnsafeLocalRead),         VolatileUnless(StoreDuringUpdate)),       // VIS-R7-04, RMA-LOCK-10
         X::Posted        => (VolatileUnless(UnsafeLocalRead),         VolatileUnless(StoreDuringUpdate)),       // RMA-SYNC-06, RMA-CORR-01
-        X::PostedGets    => (Volatile,                                Volatile),                                // EX-E111-08, EX-E110-04
+        X::PostedGets    => (Volatile,                                VolatileUnless(ConflictingAccess)),       // EX-E111-08, EX-E110-02, EX-E110-04
         X::ViewRead      => (Plain,                                   Forbidden(ConflictingAccess)),            // RMA-WIN-10
         X::ViewWrite     => (Plain,                                   Plain),                                   // RMA-WIN-10
         X::ViewPosted    => (Plain,                                   Forbidden(ConflictingAccess)),            // RMA-CORR-05
