@@ -347,3 +347,35 @@ fn guards_and_the_own_exclusive_lock_are_private_epochs() {
     seed(&steps![POST_GETS, View(LocalOp::Load), EndView, Store, WAIT]);
     seed(&steps![PeerUpdate, View(LocalOp::Store), (Load, UNORDERED), (Store, UNORDERED), EndView]);
 }
+
+#[test]
+fn local_access_in_each_exposure() {
+    use ErrorKind::{ConflictingAccess, LocalAccessDuringOffer, StoreDuringUpdate, UnsafeLocalRead};
+    use LocalAccess::{Forbidden, Plain, Volatile, VolatileUnless};
+    let check = |steps: &[Step], load: LocalAccess, store: LocalAccess| {
+        let state = walk(Dialect::Seed, State::CREATED, steps).unwrap();
+        assert_eq!(
+            [LocalOp::Load, LocalOp::Store].map(|op| state.local_access(op)),
+            [load, store],
+            "{state:?}"
+        );
+    };
+    let updated = [VolatileUnless(UnsafeLocalRead), VolatileUnless(StoreDuringUpdate)];
+    check(&steps![], Volatile, Volatile);
+    check(&steps![PeerUpdate], updated[0], updated[1]);
+    check(&steps![POST], updated[0], updated[1]);
+    check(&steps![POST_GETS], Volatile, VolatileUnless(ConflictingAccess));
+    check(&steps![View(LocalOp::Load)], Plain, Forbidden(ConflictingAccess));
+    check(&steps![View(LocalOp::Store)], Plain, Plain);
+    check(&steps![POST_GETS, View(LocalOp::Load)], Plain, Forbidden(ConflictingAccess));
+    check(&steps![FENCE], Volatile, Volatile);
+    check(&steps![FENCE, GET], Volatile, Volatile);
+    check(&steps![FENCE, PUT], updated[0], updated[1]);
+    check(&steps![FENCE, PUT_OTHER, GET], updated[0], updated[1]);
+    check(&steps![FENCE, PUT, LAST_FENCE], Volatile, Volatile);
+    check(&steps![IOffer], VolatileUnless(LocalAccessDuringOffer), VolatileUnless(LocalAccessDuringOffer));
+    check(&steps![(LOCK, OWN)], Plain, Plain);
+    check(&steps![(LOCK_SHARED, OWN)], Volatile, VolatileUnless(StoreDuringUpdate));
+    check(&steps![LockAll], Volatile, VolatileUnless(StoreDuringUpdate));
+    check(&steps![LOCK], Volatile, Volatile);
+}
