@@ -1,7 +1,7 @@
 //! The reference interpreter against numbers from elsewhere.
 
 use rma_dsl::interp::{Inputs, Outcome, run};
-use rma_dsl::ir::Setting;
+use rma_dsl::ir::{Setting, Value};
 use rma_dsl::{Settings, compile_front};
 use rma_source::{SourceMap, render};
 
@@ -50,4 +50,30 @@ fn jacobi_gives_the_table() {
 fn heat_runs() {
     let out = solve(HEAT, &[("n", "16")]);
     println!("{:?} {:?}", out.closing(), out.lines);
+}
+
+/// The coupled ring K(N, steps).
+const RING: &str = "
+program ring
+param n : int = 240 in 1..
+param steps : int = 100 in 1..
+grid R(i: n)
+field A0 : u64 on R
+field A1 : u64 on R
+init A0 = (7*i*i + 3) mod 1009
+init A1 = (13*i + 5) mod 997
+boundary A0: all = periodic
+boundary A1: west, east = periodic
+function mix(v) = v xor (v >> 7)
+update A1 = mix(A1[i-1] + A1[i+1] - A1[i] + 3*A0)
+update A0 = mix(A0[i-1] + A0[i+1] - A0[i] + 5*A1.next)
+until step >= steps
+";
+
+#[test]
+fn the_coupled_ring_gives_its_numbers() {
+    let out = solve(RING, &[]);
+    assert_eq!(out.closing(), ["steps 100", "digest A0 f0411069f324ad7c", "digest A1 2df2de30f2906ca5"]);
+    assert_eq!(out.fields[0].values[0], Value::U64(18312934280922522960));
+    assert_eq!(out.fields[1].values[0], Value::U64(17043603417169296781));
 }
