@@ -26,7 +26,7 @@ pub fn shape(program: &mut Program, facts: &Facts) -> Vec<Diagnostic> {
             let fixed = |side| program.fields[update.field.index()].is_fixed(side);
             outside(program, facts, &update.reads, update.field, fixed, &mut diagnostics);
             if let Statement::Update(update) = statement {
-                in_place(program, update, &mut diagnostics);
+                in_place(program, facts, update, &mut diagnostics);
             }
         }
     }
@@ -150,7 +150,7 @@ fn outside(
 }
 
 /// Updates in place that read what they write.
-fn in_place(program: &Program, update: &Update, diagnostics: &mut Vec<Diagnostic>) {
+fn in_place(program: &Program, facts: &Facts, update: &Update, diagnostics: &mut Vec<Diagnostic>) {
     let field = &program.fields[update.field.index()];
     if field.levels != 1 {
         return;
@@ -173,16 +173,20 @@ fn in_place(program: &Program, update: &Update, diagnostics: &mut Vec<Diagnostic
         let is_own_colour = access.offset.iter().sum::<i32>() % 2 == 0;
         match update.colour {
             None => {
+                let (place, levels) = match facts.levels.get(&update.field) {
+                    Some(&count) => (count, "2"),
+                    None => (Span::at(field.span.end as usize), " levels 2"),
+                };
                 diagnostics.push(
                     Code::ReadWriteConflict
                         .error(format!("this update of `{}` reads a neighbour that it also writes", field.name))
                         .label(access.span, format!("reads `{}`", index(access)))
-                        .label(update.span, format!("writes `{}` at every point", field.name))
+                        .label(update.target, format!("writes `{}` at every point", field.name))
                         .note("with one level the result would depend on the order in which points are computed")
                         .suggest(
                             "keep the old values: declare two levels",
-                            Span::at(field.span.end as usize),
-                            " levels 2",
+                            place,
+                            levels,
                             Applicability::Unsafe,
                         )
                         .help(format!(
@@ -201,7 +205,7 @@ fn in_place(program: &Program, update: &Update, diagnostics: &mut Vec<Diagnostic
                     Code::OwnColour
                         .error(format!("this {word} update of `{}` reads a {word} neighbour", field.name))
                         .label(access.span, format!("`{}` is {word} too", index(access)))
-                        .label(update.span, format!("writes all {word} points"))
+                        .label(update.target, format!("writes all {word} points"))
                         .note("points of one colour are computed in any order, so they may read the other colour only")
                         .help("read neighbours at an odd distance, or declare two levels"),
                 );

@@ -350,7 +350,7 @@ fn unexpected(
             diagnostic = diagnostic.suggest(
                 "write `*` between factors",
                 Span::at(at.start as usize),
-                "*",
+                "* ",
                 Applicability::Unsafe,
             );
         }

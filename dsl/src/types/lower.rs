@@ -1140,12 +1140,12 @@ impl Typer<'_, '_> {
         }
         let mut offsets = [0; AXES_MAX];
         for (axis, index) in indices.iter().enumerate() {
-            offsets[axis] = self.offset(index, axis, &axes)?;
+            offsets[axis] = self.offset(index, axis, &axes, indices)?;
         }
         Ok(offsets)
     }
 
-    fn offset(&mut self, index: &Expr, axis: usize, axes: &[&str]) -> Result<i32, Poison> {
+    fn offset(&mut self, index: &Expr, axis: usize, axes: &[&str], indices: &[Expr]) -> Result<i32, Poison> {
         let own = axes[axis];
         let form = match linear(index, axes) {
             Ok(form) => form,
@@ -1188,10 +1188,9 @@ impl Typer<'_, '_> {
                     .error(format!("the index `{}` stands where `{own}` belongs", axes[*other]))
                     .label(index.span, format!("the index of axis {} is `{own}`", axis + 1))
                     .note(format!("indices stand in the order of the grid: {}", axes.join(", ")))
-                    .suggest(
-                        "did you swap them?",
-                        index.span,
-                        swap(index, axes[*other], own, self.text),
+                    .suggest_edits(
+                        "put each index in its place",
+                        unswapped(indices, axes, self.text),
                         Applicability::Unsafe,
                     ),
             ));
@@ -1499,8 +1498,18 @@ fn reduced(numerator: i64, denominator: i64) -> Option<Fraction> {
     Some((numerator / a, denominator / a))
 }
 
-/// The text of an index with one name put in place of another.
-fn swap(index: &Expr, from: &str, to: &str, text: &str) -> String {
-    let written = &text[index.span.range()];
-    written.replacen(from, to, 1)
+/// Edits that put its own index's name at each place where another one stands.
+fn unswapped(indices: &[Expr], axes: &[&str], text: &str) -> Vec<rma_source::Edit> {
+    let mut edits = Vec::new();
+    for (axis, index) in indices.iter().enumerate() {
+        let Ok(form) = linear(index, axes) else { continue };
+        let named: Vec<usize> = (0..axes.len()).filter(|&other| form.factors[other] != (0, 1)).collect();
+        if let [other] = named.as_slice()
+            && *other != axis
+        {
+            let written = &text[index.span.range()];
+            edits.push(edit(index.span, &written.replacen(axes[*other], axes[axis], 1)));
+        }
+    }
+    edits
 }

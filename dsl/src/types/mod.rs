@@ -8,7 +8,7 @@ mod lower;
 #[cfg(test)]
 mod test;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rma_source::{Applicability, Diagnostic, Edit, FileId, Span};
 
@@ -40,6 +40,8 @@ pub const RADIUS_MAX: i32 = 1024;
 pub struct Facts {
     /// Fields some of whose statements were reported; nothing is said about their missing rules.
     pub doubtful: HashSet<FieldId>,
+    /// Where numbers of levels are written.
+    pub levels: HashMap<FieldId, Span>,
 }
 
 /// The result of the pass; the program is whole only if there is no error.
@@ -278,7 +280,10 @@ impl<'a, 'r> Typer<'a, 'r> {
                     }
                     (FieldKind::Constant, 1)
                 }
-                Some(ast::Levels::Count(count)) => (FieldKind::Evolving, self.levels(count)),
+                Some(ast::Levels::Count(count)) => {
+                    self.facts.levels.insert(id, count.span);
+                    (FieldKind::Evolving, self.levels(count))
+                }
                 None if !updated.contains(name) => (FieldKind::Constant, 1),
                 None if coloured.contains(name) => (FieldKind::Evolving, 1),
                 None => (FieldKind::Evolving, 2),
@@ -474,10 +479,12 @@ impl<'a, 'r> Typer<'a, 'r> {
                         field.written.push(side);
                     }
                     _ => {
+                        let first = self.rule_span(f, side).unwrap_or(span);
                         self.report(
                             Code::BoundaryRules
                                 .error(format!("the {} side of `{}` has two rules", side.name(), name.text))
                                 .label(span, "the second rule")
+                                .label(first, "the first rule")
                                 .note("each side of a field has one rule; `all` is every side")
                                 .help("remove one of them"),
                         );
@@ -958,6 +965,7 @@ impl<'a, 'r> Typer<'a, 'r> {
                 value,
                 condition,
                 reads: Vec::new(),
+                target: update.target,
                 span: update.span,
             }),
         }
