@@ -52,6 +52,19 @@ pub struct Compiled {
 /// # Errors
 /// All errors of the file, and its warnings, in the order of the text.
 pub fn compile_front(source: &str, settings: &Settings) -> Result<Compiled, Vec<Diagnostic>> {
+    // The passes recurse over expressions, whose depth is limited; this stack holds that depth in every build.
+    let on_large_stack = std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = builder.spawn_scoped(scope, || compile_here(source, settings)).ok()?;
+        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    on_large_stack.unwrap_or_else(|| compile_here(source, settings))
+}
+
+/// Enough for the deepest nesting that is accepted.
+const STACK_BYTES: usize = 64 << 20;
+
+fn compile_here(source: &str, settings: &Settings) -> Result<Compiled, Vec<Diagnostic>> {
     let parsed = syntax::parse(source);
     let mut diagnostics = parsed.diagnostics;
     let (resolved, found) = resolve::resolve(&parsed.statements, &parsed.broken);

@@ -469,7 +469,9 @@ fn integer_and_real() {
 
 #[test]
 fn integer_fields_take_no_reals() {
-    check("field c : u64 on G\nupdate c = c*(n/2)\nupdate u = kappa*h*c", expect![[r#"
+    check(
+        "field c : u64 on G\nupdate c = c*(n/2)\nupdate u = kappa*h*c",
+        expect![[r#"
         error[E0011]: a whole number is needed here, and this is a real number
           --> test.rma:11:12
            |
@@ -482,7 +484,8 @@ fn integer_fields_take_no_reals() {
         11 - update c = c*(n/2)
         11 + update c = c*(n div 2)
            |
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

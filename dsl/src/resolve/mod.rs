@@ -150,6 +150,8 @@ pub struct Resolved<'a> {
     pub functions: Vec<FunctionDecl<'a>>,
     /// Reductions.
     pub reductions: Vec<ReduceDecl<'a>>,
+    /// Declarations that use themselves; they were reported and have no value.
+    pub circular: HashSet<Symbol>,
     /// All other statements in order.
     pub rest: Vec<&'a ast::Statement>,
     /// Whether anything uses `t`.
@@ -833,6 +835,8 @@ impl<'a> Resolver<'a> {
                     .note("lets, functions and reductions are evaluated one after the other, without recursion")
                     .help("break the circle; a value from the step before is `u` or a reduction used by a `let`"),
             );
+            let from = path.iter().position(|other| *other == symbol).unwrap_or(0);
+            self.out.circular.extend(path[from..].iter().copied().chain([symbol]));
             marks.insert(symbol, Mark::default());
             return Mark::default();
         }

@@ -17,6 +17,9 @@ use crate::syntax::ast::{self, Expr, Name};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Poison;
 
+/// Deepest walk through functions' bodies in search of fields; parentheses count.
+const SCAN_DEPTH_MAX: u32 = 2000;
+
 /// Work that one statement may cause.
 const FUEL_MAX: u32 = 2_000_000;
 
@@ -267,6 +270,16 @@ impl Typer<'_, '_> {
     /// Finds the fields in the arithmetic of an expression; conditions are arithmetic of their own.
     fn scan(&mut self, expr: &Expr, context: &Context<'_>, found: &mut Found) -> Result<(), Poison> {
         self.burn(expr.span)?;
+        if SCAN_DEPTH_MAX < self.depth {
+            return Err(self.too_large(expr.span));
+        }
+        self.depth += 1;
+        let result = self.scan_kind(expr, context, found);
+        self.depth -= 1;
+        result
+    }
+
+    fn scan_kind(&mut self, expr: &Expr, context: &Context<'_>, found: &mut Found) -> Result<(), Poison> {
         match &*expr.kind {
             ast::ExprKind::Place { name, .. } => {
                 if let Some((arg, caller)) = context.argument(&name.text) {
@@ -318,6 +331,16 @@ impl Typer<'_, '_> {
 
     fn first_field_in(&mut self, expr: &Expr, context: &Context<'_>) -> Option<usize> {
         self.fuel = self.fuel.checked_sub(1)?;
+        if SCAN_DEPTH_MAX < self.depth {
+            return None;
+        }
+        self.depth += 1;
+        let found = self.first_field_kind(expr, context);
+        self.depth -= 1;
+        found
+    }
+
+    fn first_field_kind(&mut self, expr: &Expr, context: &Context<'_>) -> Option<usize> {
         match &*expr.kind {
             ast::ExprKind::Place { name, .. } => match context.argument(&name.text) {
                 Some((arg, caller)) => self.first_field_in(arg, caller),
@@ -337,7 +360,7 @@ impl Typer<'_, '_> {
 
     fn function(&self, name: &Name) -> Option<usize> {
         match self.resolved.symbols.get(name.text.as_str()) {
-            Some(&Symbol::Function(i)) => Some(i),
+            Some(&symbol @ Symbol::Function(i)) if !self.resolved.circular.contains(&symbol) => Some(i),
             _ => None,
         }
     }

@@ -187,7 +187,9 @@ impl<'a, 'r> Typer<'a, 'r> {
 
     fn static_lets(&mut self) {
         for symbol in self.resolved.order.clone() {
-            if let Symbol::Let(i) = symbol {
+            if let Symbol::Let(i) = symbol
+                && !self.resolved.circular.contains(&symbol)
+            {
                 match self.resolved.lets[i].class {
                     LetClass::Static => self.named(i, LetKind::Static),
                     LetClass::Inline => self.lets[i] = LetState::Inline,
@@ -705,6 +707,7 @@ impl<'a, 'r> Typer<'a, 'r> {
         self.reductions = (0..self.resolved.reductions.len()).map(|_| None).collect();
         for symbol in self.resolved.order.clone() {
             match symbol {
+                _ if self.resolved.circular.contains(&symbol) => {}
                 Symbol::Let(i) if self.resolved.lets[i].class == LetClass::PerStep => {
                     self.named(i, LetKind::PerStep);
                 }
