@@ -244,7 +244,7 @@ fn read_write_conflict() {
               --> test.rma:12:20
                |
             12 | update v = kappa*h*v[i-1,j]
-               |        --          ^^^^^^^^ reads `v[i-1,j]`
+               |        -           ^^^^^^^^ reads `v[i-1,j]`
                |        |
                |        writes `v` at every point
                |
@@ -516,12 +516,32 @@ fn own_colour() {
               --> test.rma:12:24
                |
             12 | update red v = kappa*h*v[i-1,j-1]
-               |            --          ^^^^^^^^^^ `v[i-1,j-1]` is red too
+               |            -           ^^^^^^^^^^ `v[i-1,j-1]` is red too
                |            |
                |            writes all red points
                |
                = note: points of one colour are computed in any order, so they may read the other colour only
                = help: read neighbours at an odd distance, or declare two levels
+        "#]],
+    );
+}
+
+#[test]
+fn colours_around_an_odd_ring() {
+    check(
+        "grid R(k: 5)\nfield v on R\nboundary v: all = periodic\nupdate red v = kappa*h*v[k-1]\noutput v as npy",
+        expect![[r#"
+            error[E0013]: `v` has an odd number of points around the axis `k`
+              --> test.rma:13:12
+               |
+            11 | field v on R
+               | ------------ 5 points, periodic
+            12 | boundary v: all = periodic
+            13 | update red v = kappa*h*v[k-1]
+               |            ^ a coloured update in place
+               |
+               = note: the first and the last point are neighbours and have the same colour
+               = help: choose an even number of points, or declare two levels
         "#]],
     );
 }

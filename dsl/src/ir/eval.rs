@@ -5,8 +5,8 @@
 use rma_source::Diagnostic;
 
 use super::{
-    AXES_MAX, Access, BinaryOp, Call, CompareOp, End, ExprId, ExprKind, Exprs, LetId, LetKind, ParamId,
-    Program, ReductionId, Side, SideRule, Type, UnaryOp, When,
+    AXES_MAX, Access, BinaryOp, Call, CompareOp, End, ExprId, ExprKind, Exprs, Field, LetId, LetKind,
+    ParamId, Program, ReductionId, Side, SideRule, Statement, Type, UnaryOp, When,
 };
 use crate::messages::{Code, did_you_mean};
 
@@ -641,6 +641,7 @@ impl Scalars {
                 n_points = n_points.saturating_mul(n.max(1) as u64);
                 lens.push(n.max(0) as usize);
             }
+            self.check_colours(program, field, &lens, problems);
             if POINTS_MAX < n_points {
                 problems.push(
                     Code::GridTooLarge
@@ -651,6 +652,43 @@ impl Scalars {
                 );
             }
             self.lens.push(lens);
+        }
+    }
+
+    /// Around a periodic axis colours alternate only if its length is even.
+    fn check_colours(
+        &self,
+        program: &Program,
+        field: &Field,
+        lens: &[usize],
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let updates = program.statements.iter().flat_map(Statement::updates);
+        for update in updates.filter(|update| update.colour.is_some()) {
+            let same = std::ptr::eq(&program.fields[update.field.index()], field);
+            if !same || field.levels != 1 {
+                continue;
+            }
+            let reads = update.reads.iter().filter(|access| access.field == update.field);
+            let odd = reads.flat_map(|access| {
+                (0..lens.len()).filter(|&axis| {
+                    access.offset[axis] != 0 && field.is_periodic(axis) && lens[axis] % 2 == 1
+                })
+            });
+            if let Some(axis) = odd.min() {
+                let index = &program.grids[field.grid.index()].axes[axis].index;
+                problems.push(
+                    Code::OwnColour
+                        .error(format!(
+                            "`{}` has an odd number of points around the axis `{index}`",
+                            field.name
+                        ))
+                        .label(update.target, "a coloured update in place")
+                        .label(field.span, format!("{} points, periodic", lens[axis]))
+                        .note("the first and the last point are neighbours and have the same colour")
+                        .help("choose an even number of points, or declare two levels"),
+                );
+            }
         }
     }
 

@@ -32,6 +32,15 @@ pub fn shape(program: &mut Program, facts: &Facts) -> Vec<Diagnostic> {
     }
     for source in &program.sources {
         let reads = program.exprs.accesses(source.value);
+        if let Some(access) = reads.iter().find(|access| access.offset.iter().any(|&offset| offset != 0)) {
+            diagnostics.push(
+                Code::Unsupported
+                    .error("a source that reads a neighbour is not supported yet")
+                    .label(access.span, "not the point itself")
+                    .note("a source acts at one point, after all halos of the step have travelled")
+                    .help("compute the value in a field of its own, and read that at the point"),
+            );
+        }
         outside(program, facts, &reads, source.field, |_| false, &mut diagnostics);
     }
     for reduction in &program.reductions {

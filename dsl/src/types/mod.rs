@@ -4,6 +4,7 @@
 //! every axis and reads a level that its field keeps. Never looks at sides that accesses cross; that is the shape
 //! pass's.
 
+mod index;
 mod lower;
 #[cfg(test)]
 mod test;
@@ -955,10 +956,7 @@ impl<'a, 'r> Typer<'a, 'r> {
         earlier.push((f, colour, update.span));
         let context = Context::point(Some(g), self.halves(f), Fields::Allowed(produced));
         let value = self.root(&update.value, &context, Some(ty));
-        let condition = match &update.condition {
-            Some(condition) => Some(self.condition_root(condition, &context)),
-            None => None,
-        };
+        let condition = update.condition.as_ref().map(|condition| self.condition_root(condition, &context));
         let (value, condition) = (value?, condition.transpose()?);
         match failed {
             true => Err(Poison),
@@ -1125,7 +1123,18 @@ impl<'a, 'r> Typer<'a, 'r> {
         let position = self.position(at, self.program.fields[f].grid.index(), span)?;
         let when = self.when(every)?;
         let format = match format {
-            Some(format) => self.format(format)?,
+            Some(written) => match self.format(written)? {
+                Format::Csv => Format::Csv,
+                _ => {
+                    return Err(self.report(
+                        Code::BadOption
+                            .error(format!("a probe cannot be written as `{}`", written.name.text))
+                            .label(written.name.span, "expected `csv`")
+                            .note("a probe gives one row of numbers per time")
+                            .suggest("write `csv`", written.name.span, "csv", Applicability::Unsafe),
+                    ));
+                }
+            },
             None => Format::Csv,
         };
         let name = file.unwrap_or("probe").to_string();
