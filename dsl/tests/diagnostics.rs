@@ -319,7 +319,7 @@ fn outside_the_grid() {
                | --------------------- declared here
             11 | boundary v: west, south = 0
             12 | update v = kappa*h*(v[i-1,j] + v[i+2,j])
-               |                                ^^^^^^^^ up to 2 points outside along `i`
+               |                                ^^^^^^^^ `v[i+2,j]` is 2 points outside along `i`
                |
                = note: a value beyond the grid comes from a rule: a value, an expression, mirror, neumann, periodic or sponge
                = help: write for example `boundary v: east = 0`
@@ -340,22 +340,74 @@ fn outside_the_grid() {
     );
 }
 
+/// A footprint that leaves the grid where no rule covers it, and an update in place without an order, are refused with
+/// the line and the offset.
+// covers: RMA-DSL-06
+#[test]
+fn footprints_without_rule_or_order_are_refused() {
+    let frame = "program test\ngrid G(i: 9, j: 9)\nuntil step >= 1\noutput u as npy\n";
+    let refused = |lines: &str, code: &str, line: usize, text: &str| {
+        let source = format!("{frame}{lines}\n");
+        let found = diagnose(&source, &Settings::default());
+        let map = SourceMap::single("test.rma", source.as_str());
+        let [one] = found.as_slice() else { panic!("{lines}: {found:#?}") };
+        assert_eq!(one.code, code, "{lines}");
+        let label = one.primary().expect("a place");
+        let file = &map.files()[0];
+        assert_eq!(file.line_column(label.span.start as usize).line, line, "{lines}");
+        assert_eq!(file.slice(label.span), text, "{lines}");
+        let offset = if text == "u" { "u[i+1,j]" } else { text };
+        assert!(label.text.contains(offset), "{}", label.text);
+    };
+    let ok = |lines: &str| {
+        let source = format!("{frame}{lines}\n");
+        assert_eq!(diagnose(&source, &Settings::default()), [], "{lines}");
+    };
+    let field = "field u on G levels 2\n";
+    refused(&format!("{field}update u = u[i-1,j]"), "E0009", 6, "u[i-1,j]");
+    refused(&format!("{field}boundary u: west = 0\nupdate u = u[i+1,j]"), "E0008", 7, "u[i+1,j]");
+    refused(&format!("{field}boundary u: west = mirror\nupdate u = u[i,j+1]"), "E0008", 7, "u[i,j+1]");
+    refused(&format!("{field}boundary u: west = 0\nupdate u = u where u[i,j-2] > 0"), "E0008", 7, "u[i,j-2]");
+    refused(
+        &format!("{field}boundary u: west = 0\nupdate u = u\nreduce r = max u.next[i,j-1]\nprint r"),
+        "E0008",
+        8,
+        "u.next[i,j-1]",
+    );
+    // Inside a function the label names the offset that results.
+    refused(
+        &format!("{field}function f(a) = a[i+1,j]\nboundary u: west = 0\nupdate u = f(u)"),
+        "E0008",
+        8,
+        "u",
+    );
+    ok(&format!("{field}boundary u: west = 0\nupdate u = u[i-1,j]"));
+    ok(&format!("{field}boundary u: all = periodic\nupdate u = u[i-1,j] + u[i+2,j-2]"));
+    let field = "field u on G levels 1\nboundary u: all = 0\n";
+    refused(&format!("{field}update u = u[i-1,j] + u"), "E0005", 7, "u[i-1,j]");
+    refused(&format!("{field}update red u = u[i-1,j+1]"), "E0013", 7, "u[i-1,j+1]");
+    refused(&format!("{field}update u = u where u[i,j+1] > 0"), "E0005", 7, "u[i,j+1]");
+    ok(&format!("{field}update u = 2*u"));
+    ok(&format!("{field}update red u = u[i-1,j]\nupdate black u = u[i,j+1]"));
+    ok(&format!("{field}together {{ update u = u[i-1,j] }}"));
+}
+
 #[test]
 fn boundary_rules() {
     check(
         "field v on G\nupdate v = kappa*h*v[i-1,j]\noutput v as npy",
         expect![[r#"
-        error[E0009]: `v` has no boundary rules, and this reads beyond its west side
-          --> test.rma:11:20
-           |
-        10 | field v on G
-           | ------------ declared here
-        11 | update v = kappa*h*v[i-1,j]
-           |                    ^^^^^^^^ up to 1 point outside along `i`
-           |
-           = note: a value beyond the grid comes from a rule: a value, an expression, mirror, neumann, periodic or sponge
-           = help: write for example `boundary v: west = 0`
-    "#]],
+            error[E0009]: `v` has no boundary rules, and this reads beyond its west side
+              --> test.rma:11:20
+               |
+            10 | field v on G
+               | ------------ declared here
+            11 | update v = kappa*h*v[i-1,j]
+               |                    ^^^^^^^^ `v[i-1,j]` is 1 point outside along `i`
+               |
+               = note: a value beyond the grid comes from a rule: a value, an expression, mirror, neumann, periodic or sponge
+               = help: write for example `boundary v: west = 0`
+        "#]],
     );
     check(
         "boundary u: west = 1\nupdate u = kappa*h*u",

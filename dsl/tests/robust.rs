@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use rma_dsl::interp::{Inputs, run};
 use rma_dsl::{Settings, compile_front};
 use rma_source::{SourceMap, render};
 
@@ -49,13 +50,25 @@ epoch pscw(weak)
 /// One text may take this long in a debug build on a busy machine.
 const TEXT_TIME_MAX: Duration = Duration::from_secs(20);
 
+/// Larger mutants are not run.
+const POINTS_MAX: usize = 5_000;
+
 /// The whole search takes about this long.
 const SEARCH_TIME: Duration = Duration::from_secs(8);
 
 fn survive(source: &str) {
     let start = Instant::now();
     let diagnostics = match compile_front(source, &Settings::default()) {
-        Ok(compiled) => compiled.warnings,
+        Ok(compiled) => {
+            let n_points: usize =
+                compiled.scalars.lens.iter().map(|lens| lens.iter().product::<usize>()).sum();
+            if n_points < POINTS_MAX {
+                let inputs = Inputs { steps_max: Some(3), ..Inputs::default() };
+                // Whatever the mutant computes, it ends with a result or an error.
+                let _ = run(&compiled.program, &compiled.scalars, &inputs);
+            }
+            compiled.warnings
+        }
         Err(diagnostics) => {
             assert!(diagnostics.iter().any(|diagnostic| diagnostic.is_error()), "refused without an error");
             diagnostics
@@ -185,9 +198,9 @@ fn mutants_neither_panic_nor_hang() {
     let mut random = Random(0x5eed_0001);
     let start = Instant::now();
     let mut n_texts = 0;
-    while start.elapsed() < SEARCH_TIME && n_texts < 3000 {
-        let seed = SEEDS[random.below(SEEDS.len())];
-        survive(&mutate(seed, &mut random));
+    while start.elapsed() < SEARCH_TIME && n_texts < 2000 {
+        let seed = SEEDS[random.below(SEEDS.len())].replace("= 96", "= 9").replace("= 32", "= 8");
+        survive(&mutate(&seed, &mut random));
         n_texts += 1;
     }
     assert!(20 <= n_texts, "only {n_texts} texts were tried");

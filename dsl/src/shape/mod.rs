@@ -10,7 +10,7 @@ mod test;
 use rma_source::{Applicability, Diagnostic, Span};
 
 use crate::ir::{
-    Access, Colour, End, ExprId, ExprKind, FieldId, FieldKind, Place, Program, Side, SideRule, Stage,
+    Access, Colour, End, ExprId, ExprKind, FieldId, FieldKind, Level, Place, Program, Side, SideRule, Stage,
     Statement, Update,
 };
 use crate::messages::Code;
@@ -147,7 +147,7 @@ fn outside(
             };
             let found = code
                 .error(title)
-                .label(access.span, format!("up to {beyond} {points} outside along `{axis}`"))
+                .label(access.span, format!("`{}` is {beyond} {points} outside along `{axis}`", as_written(program, access)))
                 .label(field.span, "declared here")
                 .note("a value beyond the grid comes from a rule: a value, an expression, mirror, neumann, periodic or sponge")
                 .help(format!("write for example `boundary {}: {} = 0`", field.name, side.name()));
@@ -158,22 +158,36 @@ fn outside(
     }
 }
 
+/// An access with its offsets from the point, as `u.next[i-1,j]`; functions and halves are worked in.
+fn as_written(program: &Program, access: &Access) -> String {
+    let field = &program.fields[access.field.index()];
+    let axes = &program.grids[field.grid.index()].axes;
+    let indices: Vec<String> = (0..field.places.len())
+        .map(|axis| {
+            let half = match field.places[axis] {
+                Place::Whole => "",
+                Place::Half => "+1/2",
+            };
+            match access.offset[axis] {
+                0 => format!("{}{half}", axes[axis].index),
+                offset => format!("{}{offset:+}{half}", axes[axis].index),
+            }
+        })
+        .collect();
+    let level = match access.level {
+        Level::Prev => ".prev",
+        Level::Now => "",
+        Level::Next => ".next",
+    };
+    format!("{}{level}[{}]", field.name, indices.join(","))
+}
+
 /// Updates in place that read what they write.
 fn in_place(program: &Program, facts: &Facts, update: &Update, diagnostics: &mut Vec<Diagnostic>) {
     let field = &program.fields[update.field.index()];
     if field.levels != 1 {
         return;
     }
-    let index = |access: &Access| -> String {
-        let axes = &program.grids[field.grid.index()].axes;
-        let parts: Vec<String> = (0..axes.len())
-            .map(|axis| match access.offset[axis] {
-                0 => axes[axis].index.clone(),
-                offset => format!("{}{offset:+}", axes[axis].index),
-            })
-            .collect();
-        format!("{}[{}]", field.name, parts.join(","))
-    };
     for access in &update.reads {
         let is_away = access.offset.iter().any(|&offset| offset != 0);
         if access.field != update.field || !is_away {
@@ -189,7 +203,7 @@ fn in_place(program: &Program, facts: &Facts, update: &Update, diagnostics: &mut
                 diagnostics.push(
                     Code::ReadWriteConflict
                         .error(format!("this update of `{}` reads a neighbour that it also writes", field.name))
-                        .label(access.span, format!("reads `{}`", index(access)))
+                        .label(access.span, format!("reads `{}`", as_written(program, access)))
                         .label(update.target, format!("writes `{}` at every point", field.name))
                         .note("with one level the result would depend on the order in which points are computed")
                         .suggest(
@@ -213,7 +227,7 @@ fn in_place(program: &Program, facts: &Facts, update: &Update, diagnostics: &mut
                 diagnostics.push(
                     Code::OwnColour
                         .error(format!("this {word} update of `{}` reads a {word} neighbour", field.name))
-                        .label(access.span, format!("`{}` is {word} too", index(access)))
+                        .label(access.span, format!("`{}` is {word} too", as_written(program, access)))
                         .label(update.target, format!("writes all {word} points"))
                         .note("points of one colour are computed in any order, so they may read the other colour only")
                         .help("read neighbours at an odd distance, or declare two levels"),
