@@ -824,3 +824,60 @@ fn every_code_has_its_page_and_every_page_its_code() {
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.text()).collect();
     assert_eq!(described, codes);
 }
+
+/// Lines after the frame, or a whole file where they start with `program`, that earn each code.
+#[test]
+fn every_code_can_be_earned() {
+    let deep = format!("let q = {}1{}", "(".repeat(300), ")".repeat(300));
+    let fixtures = [
+        ("E0001", "update u = kapa"),
+        ("E0002", "update u = u[i]"),
+        ("E0003", "update u = u[j,i]"),
+        ("E0004", "update u = u.prev"),
+        ("E0005", "field v on G levels 1\nboundary v: all = 0\nupdate v = v[i-1,j]"),
+        ("E0006", "update u[i+1,j] = u"),
+        ("E0007", "update u = u[i-1,j]\nepoch checkerboard"),
+        ("E0008", "field v on G\nboundary v: west = 0\nupdate v = v[i+1,j]"),
+        ("E0009", "boundary u: all = 1"),
+        ("E0010", "field v on G at (i+1/2, j)\nupdate u = v"),
+        ("E0011", "update u = u\noutput u every 1.5 as npy"),
+        ("E0012", "update u = u\nupdate u = u"),
+        ("E0013", "field v on G\nboundary v: all = 0\nupdate black v = v[i-2,j]"),
+        ("E0014", "param m : int = 3 in 4..5"),
+        ("E0015", "set:q=1"),
+        ("E0016", "set:n=1.5"),
+        ("E0017", "let z = 1 mod 0"),
+        ("E0018", "grid R(k: 0)\nfield v on R"),
+        ("E0019", "grid R(k: 10000000, l: 10000000)\nfield v on R"),
+        ("E0020", "print step every 0"),
+        ("E0021", "update u ="),
+        ("E0022", deep.as_str()),
+        ("E0023", "init u = u"),
+        ("E0024", "let n = 1"),
+        ("E0025", "program p\nparam n : int"),
+        ("E0026", "until n"),
+        ("E0027", "let q = u"),
+        ("E0028", "field v : complex on G"),
+        ("E0029", "let a = b\nlet b = a"),
+        ("W0001", "let q = 1"),
+        ("W0002", "field v on G\nupdate v = 1"),
+    ];
+    let earned: Vec<&str> = fixtures.iter().map(|(code, _)| *code).collect();
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.text()).collect();
+    assert_eq!(earned, codes, "one fixture per code");
+    for (code, lines) in fixtures {
+        let (source, settings) = match (lines.strip_prefix("set:"), lines.starts_with("program")) {
+            (Some(set), _) => {
+                let (name, value) = set.split_once('=').expect("NAME=VALUE");
+                (FRAME.to_string(), Settings { set: vec![setting(name, value)], ..Settings::default() })
+            }
+            (None, true) => (format!("{lines}\n"), Settings::default()),
+            (None, false) => (format!("{FRAME}{lines}\n"), Settings::default()),
+        };
+        let found = diagnose(&source, &settings);
+        assert!(
+            found.iter().any(|diagnostic| diagnostic.code == code),
+            "{code} is not earned by {lines}: {found:#?}"
+        );
+    }
+}

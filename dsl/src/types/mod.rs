@@ -447,7 +447,10 @@ impl<'a, 'r> Typer<'a, 'r> {
 
     fn field_of(&self, name: &Name) -> Option<usize> {
         match self.resolved.symbols.get(name.text.as_str()) {
-            Some(&Symbol::Field(f)) if !self.broken_fields.contains(&f) => Some(f),
+            // Parameters, lets and grids are typed before there are fields; the names' pass refuses fields in them.
+            Some(&Symbol::Field(f)) if f < self.program.fields.len() && !self.broken_fields.contains(&f) => {
+                Some(f)
+            }
             _ => None,
         }
     }
