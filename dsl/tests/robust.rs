@@ -150,7 +150,15 @@ fn mutate(text: &str, random: &mut Random) -> String {
         let at = random.below(out.len() + 1);
         let length = random.below(12);
         let end = (at + length).min(out.len());
-        match random.below(5) {
+        match random.below(7) {
+            // A word takes the place of another: names, numbers and words of the language meet in new ways.
+            5 | 6 => {
+                let text: String = out.iter().collect();
+                let words: Vec<(usize, &str)> = words(&text);
+                let ((at, gone), (_, come)) =
+                    (words[random.below(words.len())], words[random.below(words.len())]);
+                out = format!("{}{come}{}", &text[..at], &text[at + gone.len()..]).chars().collect();
+            }
             0 => drop(out.drain(at..end)),
             1 => {
                 let piece: Vec<char> = BITS[random.below(BITS.len())].chars().collect();
@@ -181,6 +189,23 @@ fn mutate(text: &str, random: &mut Random) -> String {
         }
     }
     out.into_iter().collect()
+}
+
+/// Runs of letters and digits with their places; there is always one.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let mut words = vec![(0, "")];
+    let mut start = None;
+    for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
+        match (start, letter.is_ascii_alphanumeric()) {
+            (None, true) => start = Some(at),
+            (Some(from), false) => {
+                words.push((from, &text[from..at]));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 #[test]
