@@ -15,6 +15,7 @@ pub mod messages;
 pub mod resolve;
 pub mod schedule;
 pub mod shape;
+pub mod stability;
 pub mod syntax;
 pub mod types;
 
@@ -88,7 +89,10 @@ fn compile_here(source: &str, settings: &Settings) -> Result<Compiled, Vec<Diagn
     let mut scalars = None;
     if is_clean(&diagnostics) {
         match ir::Scalars::evaluate(&program, &settings.set) {
-            Ok(found) => scalars = Some(found),
+            Ok(found) => {
+                diagnostics.extend(stability::stability(&program, &found));
+                scalars = Some(found);
+            }
             Err(found) => diagnostics.extend(found),
         }
     }

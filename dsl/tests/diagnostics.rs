@@ -861,6 +861,7 @@ fn every_code_can_be_earned() {
         ("E0029", "let a = b\nlet b = a"),
         ("W0001", "let q = 1"),
         ("W0002", "field v on G\nupdate v = 1"),
+        ("W0003", "param dt : real = 1\nupdate u = u - 3*dt*u"),
     ];
     let earned: Vec<&str> = fixtures.iter().map(|(code, _)| *code).collect();
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.text()).collect();
