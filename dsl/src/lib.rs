@@ -1,7 +1,7 @@
 //! The stencil language compiler.
 //!
 //! `syntax` (text to tree) → `resolve` (names) → `types` (typed IR, functions inlined) → `shape` (footprints, halos,
-//! boundary coverage) → `schedule` (plan) → [`ir`], with [`ir::verify`] after each pass in debug builds.
+//! boundary coverage) → `schedule` (plan) → [`ir`] (and `stability`, a warning from the run's numbers), with [`ir::verify`] after each pass in debug builds.
 //! [`interp`] runs the IR on one rank and is the reference for every back end.
 //!
 //! Passes never read files, never look at the environment and never print. Never links the runtime: it knows `rma`
