@@ -180,7 +180,7 @@ pub(crate) struct StateWord(AtomicU64);
 
 impl StateWord {
     /// A free word. Zeroed memory is one, too.
-    #[cfg_attr(not(test), allow(dead_code))]
+    #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
     pub(crate) fn new() -> StateWord {
         StateWord(AtomicU64::new(0))
     }
@@ -224,6 +224,25 @@ impl StateWord {
             let new = now.granted(rank, sharing).ok_or(Refusal::Busy)?;
             // Acquire: pairs with the Release of the unlocks before us. Release: publishes what a shared holder has
             // recorded about itself to whoever poisons the word later.
+            match self.0.compare_exchange_weak(now.0, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(changed) => now = State(changed),
+            }
+        }
+    }
+
+    /// Makes a shared lock exclusive if nobody else has it or waits for it.
+    pub(crate) fn try_upgrade(&self, rank: u32) -> Result<(), Refusal> {
+        let mut now = State(self.0.load(Ordering::Relaxed)); // Relaxed: confirmed by the exchange.
+        loop {
+            if now.is_poisoned() {
+                return Err(Refusal::Poisoned);
+            }
+            if now.readers() != 1 || now.queued() != 0 {
+                return Err(Refusal::Busy);
+            }
+            let new = (now.with_next() - READER) | holder(rank);
+            // Acquire: pairs with the Release of the readers that were there. Release: as in `request`.
             match self.0.compare_exchange_weak(now.0, new, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(changed) => now = State(changed),
@@ -352,7 +371,7 @@ const ABANDONED: u64 = 1 << 32;
 
 impl Slot {
     /// An empty slot. Zeroed memory is one, too.
-    #[cfg_attr(not(test), allow(dead_code))]
+    #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
     pub(crate) fn new() -> Slot {
         Slot(AtomicU64::new(0))
     }
