@@ -197,6 +197,19 @@ impl RawWindow {
     ) -> Result<()> {
         self.hook(call, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         let there = self.admitted(call, target)?;
+        // The common case first: a slice to a contiguous place.
+        if let (Source::Slice(slice), Section::From(start)) = (origin, at)
+            && let Some(to) = there.place(start, size_of_val(*slice))
+            && to.cast::<T>().is_aligned()
+        {
+            for (i, &value) in slice.iter().enumerate() {
+                // SAFETY: - in bounds: `place` has looked at as many bytes as the slice has.
+                let to = unsafe { to.cast::<T>().add(i) };
+                // SAFETY: - writable and aligned: checked above. - no reference lives there: see `put`.
+                fetched(i, unsafe { atomic::fetch_op(to, operation, value) });
+            }
+            return Ok(());
+        }
         let len = self.agreed_len(call, target, at, origin.len())?;
         let to = self.settle::<T>(call, there, target, at, len)?;
         self.refuse_overlap(call, target, at, len, &to.layout)?;
