@@ -11,6 +11,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(every_fence_shows_the_last_round, [1, 2, 3, 4]),
     case!(one_fence_ends_a_phase_and_begins_the_next, [1, 2, 5]),
     case!(bodies_deliver_what_they_got, [2]),
+    case!(an_early_return_is_no_fence_of_the_body, [2, 3, 5]),
+    case!(a_free_is_no_fence, [2, 3, 4]),
     case!(an_early_return_closes_the_fence, [3]),
     case!(a_panic_in_a_phase_reaches_the_others, [2, 3]),
     case!(a_panic_between_phases_reaches_the_others, [3]),
@@ -101,6 +103,44 @@ fn an_early_return_closes_the_fence(team: &Team) -> Outcome {
     // The fence was closed as if nothing had happened, and the window is in use.
     window.fence(|_| ())?;
     assert_eq!(*window.local()?, [if team.rank() == Rank(2) { 5 } else { 0 }]);
+    Ok(())
+}
+
+/// A body that fences and ends early at one rank: the fence that closes it must not pass for the one inside the others' bodies,
+/// which go on to write.
+fn an_early_return_is_no_fence_of_the_body(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 4)?;
+    let early = Rank(1);
+    let outcome = window.fence(|epoch| {
+        if team.rank() == early {
+            epoch.put(Rank(0), 99, 1)?;
+        }
+        epoch.fence()?;
+        for target in team.ranks() {
+            epoch.put(target, 0, 7)?;
+        }
+        Ok(())
+    });
+    match team.rank() == early {
+        true => assert_eq!(kind_of(outcome), ErrorKind::OutOfBounds),
+        false => assert_eq!(kind_of(outcome), ErrorKind::CollectiveMismatch),
+    }
+    // Nobody got into the second phase, so the own memory is as it was, and stays so while it is looked at.
+    team.barrier()?;
+    assert_eq!(*window.local_mut()?, [0; 4]);
+    assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Poisoned);
+    team.barrier()?;
+    Ok(())
+}
+
+fn a_free_is_no_fence(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 4)?;
+    let outcome = match team.rank() {
+        Rank(0) => window.free(),
+        _ => window.fence(|epoch| epoch.put(Rank(0), 0, 7)),
+    };
+    assert_eq!(kind_of(outcome), ErrorKind::CollectiveMismatch);
+    team.barrier()?;
     Ok(())
 }
 
