@@ -336,17 +336,23 @@ impl RawWindow {
                 Closing::Pending => {}
                 closing => return Some(Ok(closing)),
             }
+            let failure = match (self.broken().get(), self.lost_origin(number, count)) {
+                // Nobody comes into a broken window, and who is inside need not complete before this rank is told.
+                (Some(_), _) => Failure::Poisoned,
+                (None, Some(lost)) => Failure::Lost(lost),
+                (None, None) => return None,
+            };
             // A second look, since what a lost origin did before it ended counts.
-            let lost = self.lost_origin(number, count)?;
             Some(match own.exposure.0.word.try_close(count) {
-                Closing::Pending => Err(lost),
+                Closing::Pending => Err(failure),
                 closing => Ok(closing),
             })
         });
         let closing = match closed {
             Ok(Ok(closing)) => closing,
-            Ok(Err((rank, evidence))) => {
-                let error = self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence);
+            Ok(Err(Failure::Poisoned)) => return Err(self.poisoned_now(call)),
+            Ok(Err(failure)) => {
+                let error = self.failure(call, failure);
                 self.break_after(&error);
                 return Err(error);
             }
@@ -837,7 +843,7 @@ impl RawWindow {
         self.break_window(rank.index(), reason);
     }
 
-    /// Takes the window out of use for everybody and wakes whoever waits in a fence or for the own post.
+    /// Takes the window out of use for everybody and wakes whoever waits in a fence, for a post or for origins.
     #[cold]
     pub(super) fn break_window(&self, rank: usize, reason: Reason) {
         self.broken().set(rank as u32, reason);
@@ -845,6 +851,7 @@ impl RawWindow {
         for rank in 0..self.targets.len() {
             self.control(rank).fences.0.arrivals.wake();
             self.control(rank).exposure.0.posted.wake();
+            self.control(rank).exposure.0.completed.wake();
         }
     }
 
@@ -860,7 +867,11 @@ impl RawWindow {
         for rank in self.members.ranks() {
             let at = rank.index();
             if at == self.me {
-                continue;
+                // An own access to the own memory is this handle's, whatever became of the exposure that let it in.
+                match self.phase_open.get() || self.targets[at].access.get() != Access::None {
+                    true => return Err(rank),
+                    false => continue,
+                }
             }
             let peer = self.peer(self.me, at);
             // Acquire: pairs with the Release in `drop`.
