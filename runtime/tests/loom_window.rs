@@ -96,7 +96,7 @@ impl Lock {
 
     fn wake(&self) {
         let len = self.slots.len();
-        if let Some(first) = self.word.settle(|ticket| self.slots[ticket.slot(len)].is_abandoned(ticket)) {
+        if let Some(first) = self.word.settle(|ticket| &self.slots[ticket.slot(len)]) {
             self.bells[first.slot(len)].notify();
         }
     }

@@ -733,11 +733,7 @@ impl RawWindow {
     #[cold]
     pub(super) fn wake_first(&self, owner: usize) {
         let slots = self.plan.slots;
-        let first = self
-            .control(owner)
-            .word
-            .0
-            .settle(|ticket| self.waiter(owner, ticket.slot(slots)).slot.is_abandoned(ticket));
+        let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
         }
