@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rma_automaton::{Assertion, Call, Check, Permit, Toward};
 
-use super::{Access, RawWindow, cannot_act};
+use super::{Access, RawWindow};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, Needs, WaitFor};
 use crate::sync::exposure::{self, Admits, Closing};
@@ -872,7 +872,7 @@ impl RawWindow {
             let peer = self.peer(self.me, at);
             // Acquire: pairs with the Release in `drop`.
             let departed = peer.departed.load(Ordering::Acquire) != 0;
-            if departed || cannot_act(segment, self.members.job_rank(rank)) {
+            if departed || liveness::cannot_act(segment, self.members.job_rank(rank)) {
                 continue;
             }
             // Acquire: pairs with the Release in `unlock`.
