@@ -147,7 +147,8 @@ pub(crate) fn wake_everybody(segment: &Segment) {
         let event =
             board::sleeping_on(segment, job_rank).and_then(|offset| segment.shared_if_valid::<Event>(offset));
         if let Some(event) = event {
-            event.wake();
+            // The waiter may have left its event meanwhile, and its memory may be a window by now.
+            event.nudge();
         }
     }
     segment.header().departures.wake();
