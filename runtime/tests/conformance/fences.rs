@@ -1,6 +1,7 @@
 //! Fences: what is complete after one, and what a rank that breaks one does to the others.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Rank, Sum, Team, Window};
 
@@ -17,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_panic_in_a_phase_reaches_the_others, [2, 3]),
     case!(a_panic_between_phases_reaches_the_others, [3]),
     case!(fences_of_different_windows_do_not_match, [2, 3]).stalling(),
+    case!(threads_fence_their_windows_in_any_order, [2, 3]).processes(),
     case!(a_fence_meets_a_leaked_epoch, [2]),
     case!(a_late_rank_finds_the_window_broken, [2]).stalling(),
 ];
@@ -209,6 +211,26 @@ fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
         done.lock(rank, LockKind::Shared, |epoch| epoch.accumulate(rank, 0, Sum, 1))?;
     }
     crate::until(|| u32::from(done.load(0).unwrap()) == team.size());
+    Ok(())
+}
+
+/// Two windows in two threads per rank. Where the second thread comes late, the ranks' first threads sit in different fences for a
+/// while, which is no mistake.
+fn threads_fence_their_windows_in_any_order(team: &Team) -> Outcome {
+    let mut first = Window::<u8>::allocate(team, 1)?;
+    let mut second = Window::<u8>::allocate(team, 1)?;
+    let (early, late) = match team.rank().0 % 2 {
+        0 => (&mut first, &mut second),
+        _ => (&mut second, &mut first),
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(400));
+            late.fence(|_| ())
+        });
+        early.fence(|_| ())?;
+        thread.join().expect("a fence does not panic")
+    })?;
     Ok(())
 }
 
