@@ -565,6 +565,12 @@ fn temporaries_as_buffers() {
         &["error FR16 x: call MPI_IRECV(x, size(x), MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)"],
     );
     check_text(&h05.replace("intent(inout) :: x", "intent(inout), contiguous :: x"), &[]);
+    let section = h05.replace("call MPI_IRECV(x,", "call MPI_IRECV(x(2:),");
+    check_text(
+        &section,
+        &["error FR16 x: call MPI_IRECV(x(2:), size(x), MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)"],
+    );
+    check_text(&h05.replace("call MPI_IRECV(x,", "call MPI_IRECV(x(1),"), &[]);
     check_text(
         &h05.replace("include 'mpif.h'\n    integer, intent(inout)", "integer, intent(inout)")
             .replace("subroutine post(x, req)", "subroutine post(x, req)\nuse mpi_f08"),

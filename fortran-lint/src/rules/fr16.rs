@@ -28,7 +28,7 @@ use super::support::{relate, shown};
 use crate::dataflow::{Analysis, Binding, is_intrinsic};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part, is_library_name};
-use crate::parse::{Attributes, ExprId, ExprKind, List};
+use crate::parse::{Attributes, ExprId, ExprKind, List, Symbol};
 
 /// What the compiler copies.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,13 +81,8 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
                 None
             } else if resolved.attributes.has(Attributes::PARAMETER) {
                 Some(Temporary::Constant)
-            } else if copies_sections(a)
-                && resolved.is_assumed_shape(tree)
-                && !resolved.attributes.has(Attributes::CONTIGUOUS)
-            {
-                Some(Temporary::AssumedShape)
             } else {
-                None
+                is_spread(a, name).then_some(Temporary::AssumedShape)
             }
         }
         ExprKind::Reference { base, args } => {
@@ -106,6 +101,12 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
             if has_vector(a, args) {
                 return Some(Temporary::Vector);
             }
+            if let ExprKind::Name(name) = tree.expr(base).kind
+                && is_spread(a, name)
+                && tree.list(args).iter().any(|&arg| matches!(tree.expr(arg).kind, ExprKind::Section { .. }))
+            {
+                return Some(Temporary::AssumedShape);
+            }
             let is_section = has_gaps(a, base, args) || inner_section(a, base);
             (is_section && copies_sections(a)).then_some(Temporary::Section)
         }
@@ -115,6 +116,14 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
         }
         _ => None,
     }
+}
+
+/// Whether the variable is a dummy array whose elements may lie apart, and the binding packs it.
+fn is_spread(a: &Analysis<'_>, name: Symbol) -> bool {
+    let resolved = a.resolve(name);
+    copies_sections(a)
+        && resolved.is_assumed_shape(a.file.tree)
+        && !resolved.attributes.has(Attributes::CONTIGUOUS)
 }
 
 /// Whether the binding hands sections over as copies.
