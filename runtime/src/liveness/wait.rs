@@ -21,6 +21,8 @@ const SPINS_MAX: u32 = 256;
 const SPINS_MIN: u32 = 8;
 /// Looks at the condition with the core given away between them, before the waiter sleeps.
 const YIELDS: u32 = 128;
+/// What the looks with yields may take in all: on a loaded machine a single yield can last a scheduler's slice.
+const YIELDING: Duration = Duration::from_millis(1);
 
 /// How eager a waiter is before it sleeps.
 ///
@@ -61,10 +63,14 @@ impl Patience {
         if SPINS_MIN < spins {
             self.spins.store(spins / 2, Ordering::Relaxed);
         }
+        let begun = Instant::now();
         for _ in 0..YIELDS {
             match ready() {
                 Some(value) => return Some(value),
                 None => thread::yield_now(),
+            }
+            if YIELDING < begun.elapsed() {
+                break;
             }
         }
         None
@@ -173,17 +179,18 @@ impl RankContext {
             if let Some(shown) = &shown {
                 shown.looked()
             }
-            if let Some((rank, evidence)) = self.lost_of(&what) {
-                // What the lost rank did before it ended counts, and this look comes after its end was seen.
+            let lost = self.lost_of(&what);
+            // After the look at the living: a peer that has found a mismatch says so before it ends, and what a lost
+            // rank did before it ended counts.
+            let mismatch = shown.as_ref().and_then(|shown| self.mismatch_of(&what, shown, &mut suspect));
+            if let Some(other) = mismatch {
+                return Err(base(ErrorKind::CollectiveMismatch, &what, location).other(other));
+            }
+            if let Some((rank, evidence)) = lost {
                 return match ready() {
                     Some(value) => Ok(value),
                     None => Err(base(ErrorKind::PeerLost, &what, location).lost(rank).evidence(evidence)),
                 };
-            }
-            if let Some(shown) = &shown {
-                if let Some(other) = self.mismatch_of(&what, shown, &mut suspect) {
-                    return Err(base(ErrorKind::CollectiveMismatch, &what, location).other(other));
-                }
             }
             let slice = match self.limit() {
                 Some(limit) => match limit.checked_sub(begun.elapsed()) {

@@ -39,6 +39,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "stalled" => stalled(team),
         "mismatch" => mismatch(team),
         "collectives" => collectives(team),
+        "grow" => grow(team),
         "idle" => idle(team, parse(arguments, 0)),
         "time" => time(team, parse(arguments, 0)),
         other => Err(format!("there is no program '{other}'").into()),
@@ -347,6 +348,23 @@ fn teams(team: &Team) -> Outcome {
         check("identity", &ids, &[copy.id()])?;
     }
     Ok(())
+}
+
+/// Makes teams until the memory is short.
+fn grow(team: &Team) -> Outcome {
+    let mut teams = Vec::new();
+    loop {
+        match team.duplicate() {
+            Ok(copy) => teams.push(copy),
+            Err(error) => {
+                say(&verdict(team, &error));
+                return Ok(());
+            }
+        }
+        if 1_000 < teams.len() {
+            return Err("the memory has no end".into());
+        }
+    }
 }
 
 /// Everybody waits for rank 0, which sleeps; the waiters report the processor time that the wait took.

@@ -26,7 +26,8 @@ pub(crate) struct Header {
     pub(crate) reservation: AtomicU64,
     /// Number of ranks.
     pub(crate) size: AtomicU32,
-    pub(crate) pad: AtomicU32,
+    /// Numbers the ends of ranks.
+    pub(crate) end_order: AtomicU32,
     /// Offset of the collective block of the job's team.
     pub(crate) root_block: AtomicU64,
     /// First byte that nobody has taken yet.
@@ -52,7 +53,8 @@ pub(crate) struct Record {
     pub(crate) process: AtomicU32,
     /// 1 once a second thread of the rank has waited.
     pub(crate) several_threads: AtomicU32,
-    pub(crate) pad: AtomicU32,
+    /// The number of the rank's end: the earliest end explains the later ones.
+    pub(crate) end_order: AtomicU32,
     /// What the rank waits for.
     pub(crate) board: Board,
     /// What another rank has found out about the wait of this one.
