@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use common::{Ended, Job, RANKS, assert_gone, assert_nothing_left, run, signal};
 
-/// How often each rank is killed. Hundreds of kills are for the long runs.
-const ROUNDS: u32 = 4;
+/// How often each rank is killed. The long runs ask for hundreds by `RMA_TEST_KILLS`.
+fn rounds() -> u32 {
+    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
 
 const KIND: [&str; 2] = ["shm", "local"];
 
@@ -35,8 +37,7 @@ fn some_number(seed: u32) -> u64 {
 
 #[test]
 fn a_killed_rank_is_named_with_its_signal() {
-    // covers: RMA-ERR-02 -- with deaths.rs as a whole
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         for victim in 0..3 {
             let mut job = Job::start("-n 3", "forever");
             let launcher = job.id();
@@ -120,6 +121,7 @@ fn a_killed_launcher_leaves_no_rank() {
     assert_nothing_left(launcher);
 }
 
+// covers: RMA-ERR-02
 #[test]
 fn an_error_reaches_the_others() {
     for transport in KIND {
@@ -199,7 +201,6 @@ fn survivors_that_notice_nothing_are_ended_after_a_grace_time() {
 
 #[test]
 fn a_stall_says_who_waits_for_whom() {
-    // covers: RMA-PROG-11 -- for calls without a window
     for transport in KIND {
         let ended = run(&format!("-n 3 --timeout 0.5 --transport {transport}"), "stalled");
         for rank in [0, 1] {

@@ -98,7 +98,6 @@ fn only_ranks_inherit_the_memory() {
 
 #[test]
 fn leaving_waits_for_everybody() {
-    // covers: RMA-PROG-10 -- the part that needs no window: finalize is collective
     let ended = run("-n 3", "late 700");
     assert_eq!(ended.code(), Some(0), "{ended:#?}");
     assert!(Duration::from_millis(700) <= ended.took);
@@ -108,6 +107,16 @@ fn leaving_waits_for_everybody() {
     assert_eq!(common::descendants(launcher).iter().filter(|&&process| runs(process)).count(), 2);
     job.wait_line("the last rank leaves");
     assert_eq!(job.end().code(), Some(0));
+}
+
+// covers: RMA-PROG-10
+#[test]
+fn a_rank_that_has_left_is_still_served() {
+    for transport in TRANSPORTS {
+        let ended = run(&format!("-n 3 --timeout 30 --transport {transport}"), "serve 1000");
+        assert_eq!(ended.code(), Some(0), "{ended:#?}");
+        assert_eq!(ended.lines("was served").len(), 2, "{ended:#?}");
+    }
 }
 
 #[test]

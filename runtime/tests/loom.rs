@@ -144,7 +144,6 @@ fn members(meeting: &Arc<Meeting>, body: impl Fn(&Meeting, usize) + Send + Sync 
     others.into_iter().for_each(|other| other.join().unwrap());
 }
 
-// covers: RMA-SHM-04
 #[test]
 fn what_was_written_before_a_barrier_is_seen_after_it() {
     explore(Some(3), || {

@@ -120,13 +120,11 @@ impl Output {
         let mut add = |pipe: OwnedFd, stream| {
             self.sources.push(Source { pipe, lines: Lines::new(rank, tags), stream });
         };
-        match out {
-            Some(pipe) => add(pipe.into(), Stream::Out),
-            None => {}
+        if let Some(pipe) = out {
+            add(pipe.into(), Stream::Out)
         }
-        match err {
-            Some(pipe) => add(pipe.into(), Stream::Err),
-            None => {}
+        if let Some(pipe) = err {
+            add(pipe.into(), Stream::Err)
         }
     }
 

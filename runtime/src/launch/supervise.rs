@@ -191,11 +191,8 @@ impl Launcher {
             command.env_remove(name);
         }
         command.env(SIZE, launch.ranks.to_string());
-        match launch.limit {
-            Some(limit) => {
-                command.env(TIMEOUT, limit.as_secs_f64().to_string());
-            }
-            None => {}
+        if let Some(limit) = launch.limit {
+            command.env(TIMEOUT, limit.as_secs_f64().to_string());
         }
         match &self.segment {
             Some(segment) => {
@@ -218,11 +215,8 @@ impl Launcher {
         let mut child = command.spawn().map_err(|error| cannot_start(launch, &error))?;
         let pid = Pid::from_child(&child);
         pipes.add(rank, launch.tags, child.stdout.take(), child.stderr.take());
-        match child.stdin.take() {
-            Some(input) => {
-                thread::Builder::new().name("input".to_owned()).spawn(move || forward_input(input))?;
-            }
-            None => {}
+        if let Some(input) = child.stdin.take() {
+            thread::Builder::new().name("input".to_owned()).spawn(move || forward_input(input))?;
         }
         let watch = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from);
         let watch = match watch {
@@ -345,9 +339,8 @@ impl Launcher {
             (None, Some(signal)) => Evidence::Signalled(signal),
             (None, None) => Evidence::ProcessExited(-1),
         };
-        match &self.segment {
-            Some(segment) => liveness::end(segment, index as u32, evidence),
-            None => {}
+        if let Some(segment) = &self.segment {
+            liveness::end(segment, index as u32, evidence)
         }
         !status.success()
     }

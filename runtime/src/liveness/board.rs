@@ -8,6 +8,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use super::wait::{Act, WaitFor};
 use crate::error::Evidence;
+use crate::sync::event::Event;
 use crate::sys;
 use crate::team::Rank;
 use crate::transport::shm::bytes::{load_name, store_name};
@@ -194,7 +195,9 @@ pub(super) fn accuse_all(
         store_name(&accusation.call, call);
         // Release: pairs with the Acquire in `accused`.
         accusation.claim.store(CLAIM_VALID, Ordering::Release);
-        segment.shared::<crate::sync::event::Event>(sight.event).wake();
+        if let Some(event) = segment.shared_if_valid::<Event>(sight.event) {
+            event.wake();
+        }
     }
 }
 

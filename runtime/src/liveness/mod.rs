@@ -138,8 +138,10 @@ pub(crate) fn wake_everybody(segment: &Segment) {
     // the status words after this point.
     fence(Ordering::SeqCst);
     for job_rank in 0..segment.size() {
-        if let Some(offset) = board::sleeping_on(segment, job_rank) {
-            segment.shared::<Event>(offset).wake()
+        let event =
+            board::sleeping_on(segment, job_rank).and_then(|offset| segment.shared_if_valid::<Event>(offset));
+        if let Some(event) = event {
+            event.wake();
         }
     }
     segment.header().departures.wake();

@@ -78,7 +78,7 @@ impl Patience {
 }
 
 /// Whom a wait needs: the ranks whose death ends it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
     /// Every member of the team.
     All,
@@ -86,6 +86,8 @@ pub(crate) enum Needs<'a> {
     One(Rank),
     /// At least one of these, by their ranks in the team.
     AnyOf(&'a [Rank]),
+    /// Every member of which this is true when it is asked, by its rank in the team.
+    Those(&'a dyn Fn(Rank) -> bool),
 }
 
 /// What a wait is, for the board and for messages.
@@ -226,6 +228,7 @@ impl RankContext {
                     true => ranks.first().and_then(|&rank| ended(rank)),
                     false => None,
                 },
+                Needs::Those(needed) => what.team.ranks().filter(|&rank| needed(rank)).find_map(ended),
             };
             if lost.is_some() {
                 return lost;

@@ -117,6 +117,11 @@ impl Origin {
         self.allowed.store(u64::from(number), Ordering::Release);
     }
 
+    /// Whether the origin is in the group of this exposure.
+    pub(crate) fn is_allowed(&self, number: u32) -> bool {
+        self.allowed.load(Ordering::Relaxed) == u64::from(number) // Relaxed: the owner reads what it wrote.
+    }
+
     /// Whether the origin was let in, or was about to be, and has not completed.
     pub(crate) fn is_at_work(&self) -> bool {
         // Acquire: pairs with the Release in `complete`, so that the origin's last write is seen before.

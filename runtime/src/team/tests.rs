@@ -188,3 +188,14 @@ fn a_wait_ends_with_the_ranks_that_it_needs() {
     // One of the two was there until the first one's error, and the wait lasted until both had left.
     assert_eq!(errors[1].as_ref().unwrap().kind(), ErrorKind::PeerLost);
 }
+
+#[test]
+fn what_is_left_open_is_an_error_at_the_end() {
+    let error = Job::new(2)
+        .spawn(|team| match team.rank() {
+            Rank(1) => team.context().leave_open(Error::new(ErrorKind::EpochStillOpen, "dropping a request")),
+            _ => {}
+        })
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::EpochStillOpen);
+}

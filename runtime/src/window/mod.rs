@@ -112,6 +112,16 @@ impl<T: Element> Window<T> {
         self.raw.bytes_at(rank).map(|bytes| bytes / size_of::<T>())
     }
 
+    /// Whether a target has posted its window now. The answer may be out of date when it arrives.
+    ///
+    /// # Errors
+    /// `RankOutOfRange`.
+    #[track_caller]
+    pub fn target_posted(&self, rank: Rank) -> Result<bool> {
+        self.raw.check_rank("target_posted", rank)?;
+        Ok(self.raw.is_posted(rank))
+    }
+
     /// Loads an element of this rank's part, whatever others do to it meanwhile.
     ///
     /// What others have put is sure to be seen after the call that makes it so: a fence, wait, or lock of the own window.

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// What every job of these tests gets at most. On a loaded machine a job of one second may take several.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
 
-pub const RANKS: &str = env!("CARGO_BIN_EXE_rma-test-ranks");
+pub(crate) const RANKS: &str = env!("CARGO_BIN_EXE_rma-test-ranks");
 
 /// A started launcher whose output is collected while it runs.
-pub struct Job {
+pub(crate) struct Job {
     child: Child,
     out: Receiver<String>,
     err: Receiver<String>,
@@ -25,22 +25,22 @@ pub struct Job {
 
 /// How a job ended.
 #[derive(Debug)]
-pub struct Ended {
-    pub status: ExitStatus,
-    pub out: Vec<String>,
-    pub err: Vec<String>,
-    pub took: Duration,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) out: Vec<String>,
+    pub(crate) err: Vec<String>,
+    pub(crate) took: Duration,
 }
 
 impl Job {
     /// Starts `rma-run OPTIONS rma-test-ranks PROGRAM`, both given as words.
-    pub fn start(options: &str, program: &str) -> Job {
+    pub(crate) fn start(options: &str, program: &str) -> Job {
         let words = options.split_whitespace().chain([RANKS]).chain(program.split_whitespace());
         Job::start_words(words, b"")
     }
 
     /// Starts `rma-run WORDS` and gives it `input`.
-    pub fn start_words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, input: &[u8]) -> Job {
+    pub(crate) fn start_words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, input: &[u8]) -> Job {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rma-run"));
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env("RUST_BACKTRACE", "0");
@@ -56,12 +56,12 @@ impl Job {
     }
 
     /// The process id of the launcher.
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for a line of standard output that contains `text`, and gives it.
-    pub fn wait_line(&mut self, text: &str) -> String {
+    pub(crate) fn wait_line(&mut self, text: &str) -> String {
         loop {
             match self.out.recv_timeout(WATCHDOG) {
                 Ok(line) => {
@@ -76,7 +76,7 @@ impl Job {
     }
 
     /// The processes of `ranks` ranks, by what each says: `rank 2 runs as process 77`.
-    pub fn processes(&mut self, ranks: usize) -> Vec<u32> {
+    pub(crate) fn processes(&mut self, ranks: usize) -> Vec<u32> {
         let mut processes = vec![0; ranks];
         for _ in 0..ranks {
             let line = self.wait_line("runs as process");
@@ -87,7 +87,7 @@ impl Job {
     }
 
     /// Waits for the end of the launcher.
-    pub fn end(mut self) -> Ended {
+    pub(crate) fn end(mut self) -> Ended {
         let status = loop {
             match self.child.try_wait().expect("the launcher is a child") {
                 Some(status) => break status,
@@ -118,18 +118,18 @@ impl Job {
 }
 
 impl Ended {
-    pub fn code(&self) -> Option<i32> {
+    pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
     /// The lines of standard output that contain `text`.
-    pub fn lines(&self, text: &str) -> Vec<&str> {
+    pub(crate) fn lines(&self, text: &str) -> Vec<&str> {
         self.out.iter().filter(|line| line.contains(text)).map(String::as_str).collect()
     }
 
     /// Asserts that standard error says `text` somewhere.
     #[track_caller]
-    pub fn says(&self, text: &str) {
+    pub(crate) fn says(&self, text: &str) {
         assert!(self.err.iter().any(|line| line.contains(text)), "'{text}' is not said by {self:#?}");
     }
 }
@@ -166,18 +166,18 @@ fn drain(lines: &Receiver<String>, into: &mut Vec<String>) {
 }
 
 /// Runs a job to its end.
-pub fn run(options: &str, program: &str) -> Ended {
+pub(crate) fn run(options: &str, program: &str) -> Ended {
     Job::start(options, program).end()
 }
 
 /// Sends a signal to a process.
-pub fn signal(process: u32, name: &str) {
+pub(crate) fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
     assert!(status.is_ok_and(|status| status.success()), "kill -{name} {process} is refused");
 }
 
 /// Whether a process exists and is no zombie.
-pub fn runs(process: u32) -> bool {
+pub(crate) fn runs(process: u32) -> bool {
     match fs::read_to_string(format!("/proc/{process}/stat")) {
         Ok(text) => !text.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z'),
         Err(_) => false,
@@ -186,7 +186,7 @@ pub fn runs(process: u32) -> bool {
 
 /// Asserts that processes end within a time.
 #[track_caller]
-pub fn assert_gone(processes: &[u32], within: Duration) {
+pub(crate) fn assert_gone(processes: &[u32], within: Duration) {
     let begun = Instant::now();
     while processes.iter().any(|&process| runs(process)) {
         assert!(begun.elapsed() < within, "of {processes:?} some still run after {within:?}");
@@ -197,7 +197,7 @@ pub fn assert_gone(processes: &[u32], within: Duration) {
 /// Asserts that nothing of the launcher's job is left: no descriptor of its memory in any process, no entry of it
 /// under /dev/shm. (That no process is left is asserted by those who know the processes.)
 #[track_caller]
-pub fn assert_nothing_left(launcher: u32) {
+pub(crate) fn assert_nothing_left(launcher: u32) {
     let name = format!("rma-job-{launcher}");
     let holders: Vec<String> = numbers_in("/proc")
         .into_iter()
@@ -228,7 +228,7 @@ fn numbers_in(folder: &str) -> Vec<u32> {
 }
 
 /// The processes that a process has started, directly or not.
-pub fn descendants(process: u32) -> Vec<u32> {
+pub(crate) fn descendants(process: u32) -> Vec<u32> {
     let mut found = Vec::new();
     let mut open = vec![process];
     while let Some(parent) = open.pop() {

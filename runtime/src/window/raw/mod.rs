@@ -220,19 +220,9 @@ impl RawWindow {
         self.members.size()
     }
 
-    /// The basic type of the elements.
-    pub(crate) fn basic(&self) -> BasicType {
-        self.basic
-    }
-
     /// The bytes that a rank has contributed, if the rank is in the team.
     pub(crate) fn bytes_at(&self, rank: Rank) -> Option<usize> {
         self.targets.get(rank.index()).map(|target| target.bytes)
-    }
-
-    /// The displacement unit of a rank, if the rank is in the team.
-    pub(crate) fn unit_at(&self, rank: Rank) -> Option<usize> {
-        self.targets.get(rank.index()).map(|target| target.unit)
     }
 
     /// The control block of a rank of the team.

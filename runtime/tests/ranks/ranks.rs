@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use rma::{Error, Max, Min, Prod, Rank, Sum, Team, Xor};
+use rma::{Error, LockKind, Max, Min, Prod, Rank, Sum, Team, Window, Xor};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -36,6 +36,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "stubborn" => stubborn(team, parse(arguments, 0)),
         "sleep" => sleep(team, parse(arguments, 0)),
         "late" => late(team, parse(arguments, 0)),
+        "serve" => serve(team, parse(arguments, 0)),
         "stalled" => stalled(team),
         "mismatch" => mismatch(team),
         "collectives" => collectives(team),
@@ -208,6 +209,27 @@ fn late(team: &Team, milliseconds: u64) -> Outcome {
         std::thread::sleep(Duration::from_millis(milliseconds));
         say("the last rank leaves");
     }
+    Ok(())
+}
+
+/// Rank 0 leaves at once, the others go on to use its window.
+fn serve(team: &Team, milliseconds: u64) -> Outcome {
+    let window = Window::<u64>::allocate(team, 8)?;
+    if team.rank() == Rank(0) {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    let mut rounds = 0_u64;
+    while begun.elapsed() < Duration::from_millis(milliseconds) {
+        rounds += 1;
+        window.lock(Rank(0), LockKind::Exclusive, |epoch| epoch.put(Rank(0), team.rank().index(), rounds))?;
+        let seen =
+            window.lock(Rank(0), LockKind::Shared, |epoch| epoch.get_value(Rank(0), team.rank().index()))?;
+        if seen != rounds {
+            return Err(format!("put {rounds} and got {seen}").into());
+        }
+    }
+    say(&format!("rank {} was served {rounds} times", team.rank()));
     Ok(())
 }
 
