@@ -59,6 +59,8 @@ pub(crate) struct Record {
     pub(crate) board: Board,
     /// What another rank has found out about the wait of this one.
     pub(crate) accusation: Accusation,
+    /// The collective call in which the rank met a different one.
+    pub(crate) met: Met,
 }
 
 /// One wait, written by the rank that waits.
@@ -99,6 +101,15 @@ pub(crate) struct Accusation {
     /// The call and window of the peer.
     pub(crate) call: Name,
     pub(crate) window: AtomicU64,
+}
+
+/// A collective call that ended because a peer came to a different one, kept for those that come later.
+#[repr(C, align(64))]
+pub(crate) struct Met {
+    /// Id of the team plus one, 0 if nothing was met; written last.
+    pub(crate) team: AtomicU64,
+    pub(crate) window: AtomicU64,
+    pub(crate) call: Name,
 }
 
 /// The start of a team's collective block; its slots and their data follow.
