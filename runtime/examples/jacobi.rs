@@ -138,7 +138,9 @@ fn run(team: &Team, options: &Options) -> Result<(), String> {
             let verdict = match matches_table(problem, solution) {
                 Some(true) => " ok",
                 Some(false) => {
-                    return Err(format!("{style:?}: {solution:?} is not what the table of the examples says"));
+                    return Err(format!(
+                        "{style:?}: {solution:?} is not what the table of the examples says"
+                    ));
                 }
                 None => "",
             };

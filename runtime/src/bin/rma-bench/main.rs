@@ -145,6 +145,8 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     }
     let wants = |group| arguments.only.is_empty() || arguments.only.contains(&group);
     let pair = team.size() == 2;
+    // The ranks have all started when the clocks do, as after the peers' initialisation.
+    team.barrier()?;
     // One page more than is used, so that what is used begins at one.
     let mut buffer = vec![1_u64; REGION_WORDS + PAGE_BYTES / size_of::<u64>()];
     let skipped = buffer.as_ptr().align_offset(PAGE_BYTES);

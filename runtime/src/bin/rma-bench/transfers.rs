@@ -118,9 +118,15 @@ pub(crate) fn accumulate(bench: &Bench<'_>, window: Window<f64>) -> Result<(), F
         bench.emit("acc_sum_f64_array", bytes, bytes as f64 / took / 1e3, "GB/s");
         Ok(())
     })?;
+    // The peers never know that nobody else accumulates; this runtime does, under an exclusive lock.
+    let took = bench.origin(n_many, || {
+        window.lock(TARGET, LockKind::Exclusive, |epoch| epoch.accumulate(TARGET, 0, Sum, &ones[..]))
+    })?;
+    let bytes = size_of_val(&ones[..]);
+    bench.emit("acc_sum_f64_array_exclusive", bytes, bytes as f64 / took / 1e3, "GB/s");
     if bench.is_origin() {
         let sums = window.lock(TARGET, LockKind::Shared, |epoch| epoch.get_vec(TARGET, 0..2))?;
-        let expected = [Bench::calls(n_one + n_many), Bench::calls(n_many)].map(|n| n as f64);
+        let expected = [Bench::calls(n_one + 2 * n_many), Bench::calls(2 * n_many)].map(|n| n as f64);
         if sums != expected {
             return Err(Failure::check(
                 bench.team,

@@ -183,19 +183,90 @@ impl RawWindow {
         Ok(elements)
     }
 
-    /// Combines elements of a target with those of the origin, each atomically. `fetched` takes what was there before.
+    /// Combines elements of a target with those of the origin, each atomically.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn accumulate<T: Element, O: Operation<T>>(
+        &self,
+        target: Rank,
+        at: Section,
+        operation: O,
+        origin: &Source<'_, T>,
+    ) -> Result<()> {
+        const CALL: &str = "accumulate";
+        self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        // The common case first: one element.
+        if let (Source::Slice([value]), Section::From(start)) = (origin, at) {
+            let to = self.element::<T>(CALL, target, start)?;
+            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+            unsafe { atomic::fetch_op(to, operation, *value) };
+            return Ok(());
+        }
+        self.accumulate_any(CALL, target, at, operation, origin)
+    }
+
+    #[track_caller]
+    #[inline(never)]
+    fn accumulate_any<T: Element, O: Operation<T>>(
         &self,
         call: &'static str,
         target: Rank,
         at: Section,
         operation: O,
         origin: &Source<'_, T>,
-        mut fetched: impl FnMut(usize, T),
     ) -> Result<()> {
-        self.hook(call, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        let (to, from, len) = self.settle_accumulate(call, target, at, origin)?;
+        // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
+        let alone = self.targets[target.index()].access.get() == Access::Exclusive;
+        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
+            // SAFETY: - in bounds: `pieces` stays inside the layouts.
+            let from = unsafe { from.base.add(from_at) }.cast::<T>();
+            // SAFETY: - in bounds: `pieces` stays inside the layouts.
+            let to = unsafe { to.base.add(to_at) }.cast::<T>();
+            match alone && atomic::COMBINE_ALONE_MIN <= piece {
+                // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there:
+                //   see `put`. - no peer changes the elements: the exclusive lock.
+                true => unsafe { atomic::combine_alone(self.engine, to, from, piece, operation) },
+                // SAFETY: - as above; peers may change the elements.
+                false => unsafe { atomic::fetch_op_each(to, from, piece, operation, |_| ()) },
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`accumulate`](RawWindow::accumulate), and gives what was there before.
+    #[track_caller]
+    pub(crate) fn get_accumulate<T: Element, O: Operation<T>>(
+        &self,
+        target: Rank,
+        at: Section,
+        operation: O,
+        origin: &Source<'_, T>,
+    ) -> Result<Vec<T>> {
+        const CALL: &str = "get_accumulate";
+        self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        let (to, from, len) = self.settle_accumulate(CALL, target, at, origin)?;
+        let mut before = Vec::with_capacity(len);
+        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
+            // SAFETY: - in bounds: `pieces` stays inside the layouts.
+            let from = unsafe { from.base.add(from_at) }.cast::<T>();
+            // SAFETY: - in bounds: `pieces` stays inside the layouts.
+            let to = unsafe { to.base.add(to_at) }.cast::<T>();
+            // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there: see `put`.
+            unsafe { atomic::fetch_op_each(to, from, piece, operation, |old| before.push(old)) };
+        }
+        Ok(before)
+    }
+
+    /// The two sides of an accumulate and its length, checked: every element in bounds and aligned.
+    #[track_caller]
+    fn settle_accumulate<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        origin: &Source<'_, T>,
+    ) -> Result<(Side<*mut u8>, Side<*const u8>, usize)> {
         let there = self.admitted(call, target)?;
         let len = self.agreed_len(call, target, at, origin.len())?;
         let to = self.settle::<T>(call, there, target, at, len)?;
@@ -206,22 +277,7 @@ impl RawWindow {
             self.refuse_misaligned::<T>(call, self.rank(), &from.layout)?;
             self.refuse_own_overlap::<T>(call, target, &to.layout, true, &from.layout)?;
         }
-        let mut element = 0;
-        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
-            for i in 0..piece {
-                // SAFETY: - in bounds: `pieces` stays inside the layouts.
-                let from = unsafe { from.base.add(from_at + i * size_of::<T>()) };
-                // SAFETY: - readable, and aligned: a slice of `T`, or checked above.
-                let value = unsafe { copy::load(from.cast::<T>()) };
-                // SAFETY: - in bounds: `pieces` stays inside the layouts.
-                let to = unsafe { to.base.add(to_at + i * size_of::<T>()) };
-                // SAFETY: - writable and aligned: checked above. - no reference lives there: see `put`.
-                let old = unsafe { atomic::fetch_op(to.cast::<T>(), operation, value) };
-                fetched(element, old);
-                element += 1;
-            }
-        }
-        Ok(())
+        Ok((to, from, len))
     }
 
     /// Combines one element of a target with a value and returns what was there.
