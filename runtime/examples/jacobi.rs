@@ -108,29 +108,33 @@ fn positive(option: &str, text: &str) -> Result<usize, String> {
     }
 }
 
+/// Why a problem can't be divided as it should.
+fn unfit(problem: Problem, grid: Grid, ranks: usize) -> Option<String> {
+    let Grid { rows, cols } = grid;
+    if grid.ranks() != ranks {
+        return Some(format!("a grid of {rows}x{cols} blocks needs {} ranks, not {ranks}", grid.ranks()));
+    }
+    let few = problem.rows < rows || problem.cols < cols;
+    few.then(|| format!("{}x{} cells are too few for {rows}x{cols} blocks", problem.rows, problem.cols))
+}
+
 fn run(team: &Team, options: &Options) -> Result<(), String> {
     let ranks = team.size() as usize;
     let problem = options.problem;
     let grid = options.grid.unwrap_or(Grid::for_ranks(ranks));
-    if grid.ranks() != ranks {
-        return Err(format!(
-            "a grid of {}x{} blocks needs {} ranks, not {ranks}",
-            grid.rows,
-            grid.cols,
-            grid.ranks()
-        ));
-    }
-    if problem.rows < grid.rows || problem.cols < grid.cols {
-        return Err(format!(
-            "{}x{} cells are too few for {}x{} blocks",
-            problem.rows, problem.cols, grid.rows, grid.cols
-        ));
+    if let Some(text) = unfit(problem, grid, ranks) {
+        if team.rank() == Rank(0) {
+            eprintln!("jacobi: {text}");
+        }
+        // Nobody leaves before the reason is printed.
+        team.barrier().map_err(|error| error.to_string())?;
+        std::process::exit(2);
     }
     let report = team.rank() == Rank(0);
-    loop {
+    for pass in 0.. {
         for &style in &options.styles {
             let watch = |updates: usize| {
-                if options.forever && report && updates == 1 {
+                if options.forever && report && pass == 0 && updates == 1 {
                     println!("{style:?}: running");
                 }
             };
@@ -152,7 +156,8 @@ fn run(team: &Team, options: &Options) -> Result<(), String> {
             }
         }
         if !options.forever {
-            return Ok(());
+            break;
         }
     }
+    Ok(())
 }

@@ -29,7 +29,6 @@ pub(crate) struct RankContext {
 
 /// A block that peers may still touch, and the question whether they are done.
 struct Retired {
-    #[expect(dead_code, reason = "kept only to be dropped")]
     block: Block,
     may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
 }

@@ -8,7 +8,7 @@ use rma::{Info, LockKind, Max, Origins, Rank, Strided, Team, Window, own};
 
 /// How the exchange of strips is synchronized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub(crate) enum Style {
     /// Between two fences (example 1.7).
     Fence,
     /// By post, start, complete and wait (example 1.9).
@@ -18,22 +18,22 @@ pub enum Style {
 }
 
 /// All styles.
-pub const STYLES: [Style; 3] = [Style::Fence, Style::Pscw, Style::Lock];
+pub(crate) const STYLES: [Style; 3] = [Style::Fence, Style::Pscw, Style::Lock];
 
 /// A problem: `rows` by `cols` interior cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// Interior rows.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Interior columns.
-    pub cols: usize,
+    pub(crate) cols: usize,
     /// When to end.
-    pub until: Until,
+    pub(crate) until: Until,
 }
 
 /// When to end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Until {
+pub(crate) enum Until {
     /// When the largest change of an update is below this.
     Below(f64),
     /// After this many updates.
@@ -42,34 +42,35 @@ pub enum Until {
 
 /// What every rank gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Solution {
+pub(crate) struct Solution {
     /// Updates done.
-    pub updates: usize,
+    pub(crate) updates: usize,
     /// The largest change of the last one.
-    pub change: f64,
+    pub(crate) change: f64,
     /// FNV-1a over the interior.
-    pub hash: u64,
+    pub(crate) hash: u64,
 }
 
 /// A grid of ranks: rows of blocks by columns of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grid {
+pub(crate) struct Grid {
     /// Rows of blocks.
-    pub rows: usize,
+    pub(crate) rows: usize,
     /// Columns of blocks.
-    pub cols: usize,
+    pub(crate) cols: usize,
 }
 
 impl Grid {
     /// The grid for a number of ranks that is nearest to a square, with no more columns than rows.
-    pub fn for_ranks(ranks: usize) -> Grid {
+    #[allow(dead_code, reason = "the suite tries every grid")]
+    pub(crate) fn for_ranks(ranks: usize) -> Grid {
         let cols =
             (1..=ranks).rev().find(|cols| cols * cols <= ranks && ranks.is_multiple_of(*cols)).unwrap_or(1);
         Grid { rows: ranks / cols, cols }
     }
 
     /// The number of ranks.
-    pub fn ranks(self) -> usize {
+    pub(crate) fn ranks(self) -> usize {
         self.rows * self.cols
     }
 }
@@ -165,7 +166,7 @@ fn update(block: Block, old: &[f64], new: &mut [f64]) -> f64 {
 }
 
 /// Solves a problem, every rank of the team taking part. `watch` sees the number of updates after each.
-pub fn solve(
+pub(crate) fn solve(
     team: &Team,
     problem: Problem,
     grid: Grid,
@@ -268,7 +269,7 @@ fn assemble(problem: Problem, grid: Grid, blocks: &[f64]) -> Vec<f64> {
 }
 
 /// 64-bit FNV-1a over the values as little-endian bytes.
-pub fn fnv1a(values: &[f64]) -> u64 {
+pub(crate) fn fnv1a(values: &[f64]) -> u64 {
     values
         .iter()
         .flat_map(|value| value.to_le_bytes())
@@ -277,7 +278,7 @@ pub fn fnv1a(values: &[f64]) -> u64 {
 
 /// A row of the table in `docs/spec/examples.md`, section 0: the problem, its updates, the bits of its last change (where the
 /// table gives it), and its hash.
-pub const TABLE: [(Problem, usize, Option<f64>, u64); 3] = [
+pub(crate) const TABLE: [(Problem, usize, Option<f64>, u64); 3] = [
     (
         Problem { rows: 32, cols: 32, until: Until::Below(1e-4) },
         642,
@@ -294,7 +295,7 @@ pub const TABLE: [(Problem, usize, Option<f64>, u64); 3] = [
 ];
 
 /// Whether a solution is the table's, if the table has the problem.
-pub fn matches_table(problem: Problem, solution: Solution) -> Option<bool> {
+pub(crate) fn matches_table(problem: Problem, solution: Solution) -> Option<bool> {
     TABLE.iter().find(|(row, ..)| *row == problem).map(|&(_, updates, change, hash)| {
         let same_change = change.is_none_or(|change| change.to_bits() == solution.change.to_bits());
         solution.updates == updates && same_change && solution.hash == hash

@@ -63,7 +63,7 @@ impl<T: Element> Window<T> {
         let raw = self.exclusive_raw();
         raw.hook(CALL, None, || None);
         match raw.has_open_epochs() {
-            true => Err(raw.error(ErrorKind::EpochStillOpen, CALL)),
+            true => Err(raw.still_open(CALL)),
             false => raw.meet(CALL),
         }
     }

@@ -179,12 +179,13 @@ fn a_fence_meets_a_leaked_epoch(team: &Team) -> Outcome {
     if team.rank() == Rank(0) {
         std::mem::forget(window.post(Origins::Any)?);
         assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::MixedSync);
+        assert_eq!(kind_of(window.free()), ErrorKind::EpochStillOpen);
         other.post(Origins::Any)?.wait(1)?;
     } else {
         std::mem::forget(other.start(Rank(0), Info::Strong)?);
         assert_eq!(kind_of(other.fence(|_| ())), ErrorKind::MixedSync);
         // The leaked access is still open at rank 0; the handle's end completes it.
-        drop(other);
+        assert_eq!(kind_of(other.free()), ErrorKind::EpochStillOpen);
     }
     Ok(())
 }

@@ -18,6 +18,10 @@
 //!
 //! `cargo test -p rma-runtime --test conformance -- FILTER` runs the cases whose name contains the filter.
 #![forbid(unsafe_code)]
+#![allow(
+    clippy::needless_borrows_for_generic_args,
+    reason = "a borrowed origin is another case than an owned one"
+)]
 
 mod atomics;
 mod failures;
@@ -54,6 +58,8 @@ enum Ending {
     Well,
     /// Some ranks die on purpose; the job fails, and this many others print a line with [`SURVIVED`].
     Survived(usize),
+    /// Some rank ends with an error that contains this.
+    Fails(&'static str),
 }
 
 /// What a rank that outlives the others on purpose prints when its expectations held.
@@ -88,6 +94,11 @@ impl Case {
     /// A case in which ranks die, which threads can't, and this many survive.
     const fn surviving(self, survivors: usize) -> Case {
         Case { transports: &[Transport::Shm], ending: Ending::Survived(survivors), ..self }
+    }
+
+    /// A case in which a rank ends with an error that contains this.
+    const fn failing(self, text: &'static str) -> Case {
+        Case { ending: Ending::Fails(text), ..self }
     }
 
     /// A case that stops or watches processes.
@@ -196,6 +207,11 @@ fn run_threads(case: &'static Case, ranks: u32) -> Result<(), String> {
                 if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
             }
         };
+        let text = match (case.ending, text) {
+            (Ending::Fails(expected), Err(text)) if text.contains(expected) => Ok(()),
+            (Ending::Fails(expected), _) => Err(format!("no rank ended with '{expected}'")),
+            (_, text) => text,
+        };
         let _ = report.send(text); // Nobody listens any more after the watchdog.
     });
     match outcome.recv_timeout(WATCHDOG) {
@@ -235,6 +251,8 @@ fn run_processes(case: &'static Case, ranks: u32) -> Result<(), String> {
     match case.ending {
         Ending::Well if status == 0 => Ok(()),
         Ending::Well => Err(format!("exit status {status}\n{output}")),
+        Ending::Fails(text) if status != 0 && output.contains(text) => Ok(()),
+        Ending::Fails(text) => Err(format!("no rank ended with '{text}', exit status {status}\n{output}")),
         Ending::Survived(survivors) => {
             let found = output.matches(SURVIVED).count();
             match status != 0 && found == survivors {

@@ -753,6 +753,19 @@ impl RawWindow {
         }
     }
 
+    /// The error of a window that goes with an epoch open. It is given once: by the call, or when the rank leaves the job.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn still_open(&self, call: &'static str) -> Error {
+        self.open_is_reported.set(true);
+        let open = self.ranks_where(|rank| self.targets[rank].access.get() != Access::None);
+        let note = match self.control(self.me).word.0.state().is_posted() {
+            true => "the own exposure was not waited for".to_owned(),
+            false => format!("the access to ranks {open} was not completed"),
+        };
+        self.error(ErrorKind::EpochStillOpen, call).note(note)
+    }
+
     /// What is open here, for `free`.
     pub(crate) fn has_open_epochs(&self) -> bool {
         self.phase_open.get()
@@ -885,6 +898,9 @@ impl RawWindow {
     #[cold]
     pub(super) fn close_leaked(&self) {
         self.reclaim_views();
+        if self.has_open_epochs() && !self.failed.get() && !self.open_is_reported.get() && !std::thread::panicking() {
+            self.context.leave_open(self.still_open("drop of a window"));
+        }
         if self.phase_open.replace(false) {
             self.control(self.me).fences.0.phases.end_writing();
             self.break_window(self.me, Reason::Dropped);
