@@ -898,7 +898,11 @@ impl RawWindow {
     #[cold]
     pub(super) fn close_leaked(&self) {
         self.reclaim_views();
-        if self.has_open_epochs() && !self.failed.get() && !self.open_is_reported.get() && !std::thread::panicking() {
+        if self.has_open_epochs()
+            && !self.failed.get()
+            && !self.open_is_reported.get()
+            && !std::thread::panicking()
+        {
             self.context.leave_open(self.still_open("drop of a window"));
         }
         if self.phase_open.replace(false) {
