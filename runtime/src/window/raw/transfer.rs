@@ -70,15 +70,23 @@ impl RawWindow {
     pub(crate) fn put<T: Element>(&self, target: Rank, at: Section, origin: &Source<'_, T>) -> Result<()> {
         const CALL: &str = "put";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
-        // The common case first: a slice to a contiguous place.
-        if let (Source::Slice(slice), Section::From(start)) = (origin, at) {
+        // The common cases first: a slice, or a range of the own window, to a contiguous place.
+        if let Section::From(start) = at {
             let there = self.admitted(CALL, target)?;
-            let bytes = size_of_val(*slice);
-            if let Some(to) = there.place(start, bytes) {
-                // SAFETY: - writable and in bounds: `place`. - readable: a slice. - no reference to the target's memory lives:
-                //   this handle is admitted there, which excludes the owner's views.
-                // - readers and writers at the same time copy by the same routine.
-                unsafe { self.engine.copy(to, slice.as_ptr().cast(), bytes) };
+            let from = match origin {
+                Source::Slice(slice) => Some((slice.as_ptr().cast(), size_of_val(*slice))),
+                Source::Own(section) => {
+                    self.own_place::<T>(target, section).map(|(at, len)| (at.cast_const(), len))
+                }
+                Source::Strided(..) => None,
+            };
+            if let Some((from, bytes)) = from
+                && let Some(to) = there.place(start, bytes)
+            {
+                // SAFETY: - writable and in bounds: `place`. - readable: a slice, or `own_place`, which is elsewhere.
+                // - no reference to the target's memory lives: this handle is admitted there, which excludes the owner's
+                //   views. - readers and writers at the same time copy by the same routine.
+                unsafe { self.engine.copy(to, from, bytes) };
                 return Ok(());
             }
         }
@@ -123,13 +131,20 @@ impl RawWindow {
     ) -> Result<()> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
-        if let (Destination::Slice(slice), Section::From(start)) = (&mut *into, at) {
+        if let Section::From(start) = at {
             let there = self.admitted(CALL, target)?;
-            let bytes = size_of_val(*slice);
-            if let Some(from) = there.place(start, bytes) {
-                // SAFETY: - readable and in bounds: `place`. - writable: an exclusive slice.
+            let to = match into {
+                Destination::Slice(slice) => Some((slice.as_mut_ptr().cast(), size_of_val(*slice))),
+                Destination::Own(section) if self.views.get() == 0 => self.own_place::<T>(target, section),
+                Destination::Own(_) | Destination::Strided(..) => None,
+            };
+            if let Some((to, bytes)) = to
+                && let Some(from) = there.place(start, bytes)
+            {
+                // SAFETY: - readable and in bounds: `place`. - writable: an exclusive slice, or `own_place` without views,
+                //   which is elsewhere.
                 // - the target's memory may be written at the same time, by the same routine only: see `put`.
-                unsafe { self.engine.copy(slice.as_mut_ptr().cast(), from, bytes) };
+                unsafe { self.engine.copy(to, from, bytes) };
                 return Ok(());
             }
         }
@@ -329,6 +344,19 @@ impl RawWindow {
                 self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note)
             }
         }
+    }
+
+    /// The address and the bytes of a range of the own window, for a transfer to or from somebody else's.
+    #[inline(always)]
+    fn own_place<T: Element>(&self, target: Rank, section: &Section) -> Option<(*mut u8, usize)> {
+        let &Section::Range(start, end) = section else { return None };
+        if target.index() == self.me {
+            return None; // The two sides may overlap.
+        }
+        let bytes = end.checked_sub(start)?.checked_mul(size_of::<T>())?;
+        let offset = self.targets[self.me].offset(start, bytes)?;
+        // SAFETY: - in bounds: `offset`; the private copy is as long as the public one.
+        Some((unsafe { self.private.add(offset) }, bytes))
     }
 
     /// One aligned element of a target this handle has been admitted to.
@@ -550,14 +578,21 @@ impl RawWindow {
 }
 
 impl Target {
-    /// The address of `bytes` bytes at a displacement, if they lie inside the rank's memory.
+    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory.
+    #[inline(always)]
+    fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
+        let start = at.checked_mul(self.unit)?;
+        match start <= self.bytes && bytes <= self.bytes - start {
+            true => Some(start),
+            false => None,
+        }
+    }
+
+    /// The address of these bytes.
     #[inline(always)]
     fn place(&self, at: usize, bytes: usize) -> Option<*mut u8> {
-        let start = at.checked_mul(self.unit)?;
-        if self.bytes < start || self.bytes - start < bytes {
-            return None;
-        }
-        // SAFETY: - in bounds: checked above.
+        let start = self.offset(at, bytes)?;
+        // SAFETY: - in bounds: `offset`.
         Some(unsafe { self.data.add(start) })
     }
 }
