@@ -14,7 +14,7 @@ mod transfers;
 
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
 use rma::{Result, Team, Window};
@@ -26,6 +26,8 @@ use timing::Bench;
 const REGION_BYTES: usize = 4 << 20;
 /// The same in elements of the window that most metrics use.
 const REGION_WORDS: usize = REGION_BYTES / size_of::<u64>();
+/// How long ranks keep their cores busy before anything is measured.
+const SPREADING: Duration = Duration::from_millis(100);
 /// The buffer at the origin begins at a page, like the peers'.
 const PAGE_BYTES: usize = 4096;
 
@@ -145,7 +147,12 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     }
     let wants = |group| arguments.only.is_empty() || arguments.only.contains(&group);
     let pair = team.size() == 2;
-    // The ranks have all started when the clocks do, as after the peers' initialisation.
+    // The peers' initialisation takes long enough for the system to spread the ranks over the cores, and ends with all of
+    // them there. Ranks that begin to talk before they are spread give each other the core by turns, and stay.
+    let begun = Instant::now();
+    while begun.elapsed() < SPREADING {
+        std::hint::spin_loop();
+    }
     team.barrier()?;
     // One page more than is used, so that what is used begins at one.
     let mut buffer = vec![1_u64; REGION_WORDS + PAGE_BYTES / size_of::<u64>()];
