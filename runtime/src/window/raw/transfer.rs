@@ -65,6 +65,12 @@ impl<T> Destination<'_, T> {
 
 impl RawWindow {
     /// Copies into the memory of a target.
+    ///
+    /// On x86-64 a put of 8 bytes is inlined and calls nothing: some 27 instructions in a loop. Five branches never go the
+    /// other way (the hook, the rank, the permission, the overflow of displacement times unit, the bounds); between them
+    /// stand the loads of the target's entry, the multiplication, and one `mov` from the origin and one to the target. There
+    /// is no fence and no atomic, and the error that is not made costs one byte in a register. Other lengths call the copy
+    /// loop.
     #[track_caller]
     #[inline(always)]
     pub(crate) fn put<T: Element>(&self, target: Rank, at: Section, origin: &Source<'_, T>) -> Result<()> {
