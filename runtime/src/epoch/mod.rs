@@ -60,7 +60,7 @@ macro_rules! transfers {
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
-            self.raw().accumulate("accumulate", target, at.into(), operation, &origin.source().0, |_, _| {})
+            self.raw().accumulate(target, at.into(), operation, &origin.source().0)
         }
 
         /// As `accumulate`, and gives what the target's elements were before.
@@ -75,10 +75,7 @@ macro_rules! transfers {
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
-            let mut before = Vec::new();
-            self.raw().accumulate("get_accumulate", target, at.into(), operation, &origin.source().0, |_, old| {
-                before.push(old);
-            })?;
+            let before = self.raw().get_accumulate(target, at.into(), operation, &origin.source().0)?;
             Ok(crate::epoch::Pending::new(before))
         }
 
