@@ -233,11 +233,11 @@ mod test {
             named
         };
         let numbers = |most: usize| 0..=most;
-        let layouts: Vec<Layout> = numbers(8)
+        let layouts: Vec<Layout> = numbers(4)
             .flat_map(|start| numbers(3).map(move |count| (start, count)))
-            .flat_map(|(start, count)| numbers(3).map(move |block| (start, count, block)))
+            .flat_map(|(start, count)| numbers(2).map(move |block| (start, count, block)))
             .flat_map(|(start, count, block)| {
-                numbers(4).map(move |stride| Layout { start, count, block, stride })
+                numbers(3).map(move |stride| Layout { start, count, block, stride })
             })
             .collect();
         for a in &layouts {
