@@ -10,7 +10,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use rma_automaton::{Assertion, Call, Check, Permit, Toward};
+use rma_automaton::{Assertion, Call, Check, Permit};
 
 use super::{Access, RawWindow};
 use crate::error::{Error, ErrorKind, Evidence, Result};
@@ -98,7 +98,7 @@ impl RawWindow {
     #[track_caller]
     pub(crate) fn open_phase(&self, call: &'static str) -> Result<()> {
         self.refuse_poisoned(call)?;
-        self.refuse_illegal(call, Call::Fence(Assertion::None), None)?;
+        self.refuse_illegal(call, Call::Fence(Assertion::None))?;
         self.control(self.me).fences.0.phases.begin_writing();
         match self.synchronize(call, Way::In) {
             Ok(()) => {
@@ -255,7 +255,7 @@ impl RawWindow {
     #[track_caller]
     pub(crate) fn post(&self, call: &'static str, origins: Origins<'_>) -> Result<u32> {
         self.refuse_poisoned(call)?;
-        self.refuse_illegal(call, Call::Post(Permit::All), None)?;
+        self.refuse_illegal(call, Call::Post(Permit::All))?;
         let own = self.control(self.me);
         let number = own.exposure.0.word.next_number();
         let (admits, group) = match origins {
@@ -453,7 +453,7 @@ impl RawWindow {
         let at = self.check_rank(call, target)?;
         self.refuse_poisoned(call)?;
         let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
-        self.refuse_illegal(call, Call::Start(Toward::This, check), Some(at))?;
+        self.refuse_start(call, check, at)?;
         let exposed = &self.control(at).exposure.0;
         let record = &self.peer(at, self.me).origin;
         let last = self.targets[at].exposure.get();
@@ -543,7 +543,7 @@ impl RawWindow {
         let here = &self.targets[at];
         self.refuse_poisoned(call)?;
         let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
-        self.refuse_illegal(call, Call::Lock(Toward::This, kind.into(), check), Some(at))?;
+        self.refuse_lock(call, kind.into(), check, at)?;
         if here.access.get() != Access::None {
             return self.nest(call, at, kind);
         }

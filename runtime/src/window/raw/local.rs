@@ -63,7 +63,7 @@ impl RawWindow {
     #[inline]
     fn take_view(&self, call: &'static str, op: LocalOp) -> Result<()> {
         if self.views.get() == 0 {
-            self.refuse_illegal(call, Call::View(op), None)?;
+            self.refuse_illegal(call, Call::View(op))?;
             self.take_own_lock(call)?;
             self.import();
         }
