@@ -129,7 +129,7 @@ impl Lock {
 // covers: RMA-SHM-04
 #[test]
 fn exclusive_holders_exclude_and_wake_each_other() {
-    explore(3, || {
+    explore(2, || {
         let lock = Lock::new(4);
         let others: Vec<_> = (1..3)
             .map(|rank| {
@@ -152,7 +152,7 @@ fn exclusive_holders_exclude_and_wake_each_other() {
 
 #[test]
 fn readers_share_and_exclude_writers() {
-    explore(3, || {
+    explore(2, || {
         let lock = Lock::new(4);
         let others: Vec<_> = [Sharing::Shared, Sharing::Exclusive]
             .into_iter()
@@ -179,7 +179,7 @@ fn readers_share_and_exclude_writers() {
 
 #[test]
 fn an_abandoned_ticket_is_skipped_by_one_side_or_the_other() {
-    explore(3, || {
+    explore(2, || {
         let lock = Lock::new(4);
         lock.lock(0, Sharing::Exclusive);
         // One waiter gives up at once, another stays behind it.
@@ -296,7 +296,7 @@ impl Exposed {
 // covers: RMA-SHM-04
 #[test]
 fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
-    explore(3, || {
+    explore(2, || {
         let window = Exposed::new(2);
         window.exposure.open(Admits::Anyone).unwrap();
         let origins: Vec<_> = (0..2)
@@ -354,7 +354,7 @@ fn a_post_wakes_whoever_waits_for_it() {
 
 #[test]
 fn one_origin_does_not_stand_in_for_another() {
-    explore(3, || {
+    explore(2, || {
         let window = Exposed::new(2);
         window.exposure.open(Admits::Anyone).unwrap();
         let fast = {

@@ -156,14 +156,16 @@ mod test {
         };
         for exposure in [ExposureState::Private, ExposureState::Posted] {
             for elsewhere in [Elsewhere::Idle, Elsewhere::Started] {
-                CHECKS.map(|check| legal(elsewhere, exposure, Call::Start(Toward::This, check)));
+                for check in CHECKS {
+                    legal(elsewhere, exposure, Call::Start(Toward::This, check));
+                }
             }
         }
         for kind in [LockKind::Shared, LockKind::Exclusive] {
             for elsewhere in [Elsewhere::Idle, Elsewhere::Locked] {
-                CHECKS.map(|check| {
-                    legal(elsewhere, ExposureState::Private, Call::Lock(Toward::This, kind, check))
-                });
+                for check in CHECKS {
+                    legal(elsewhere, ExposureState::Private, Call::Lock(Toward::This, kind, check));
+                }
             }
         }
         for call in [
