@@ -39,7 +39,7 @@ impl Drop for RankContext {
         for entry in retired.drain(..) {
             // Ranks that are threads end one by one. What a peer may still touch stays until the segment goes.
             if !(entry.may_reuse)(&self.segment) {
-                std::mem::forget(entry.block);
+                entry.block.leave_behind();
             }
         }
     }

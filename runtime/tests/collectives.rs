@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use common::run;
-use rma::{ErrorKind, Job, Rank};
+use rma::{ErrorKind, Job, Rank, Window};
 
 #[test]
 fn results_are_those_of_a_serial_program() {
@@ -128,5 +128,20 @@ fn numbers_of_ranks_that_no_job_has_are_errors() {
         let error = Job::new(ranks).spawn(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Launch);
         assert!(error.to_string().contains(&format!("a job has 1 to 1024 ranks, not {ranks}")), "{error}");
+    }
+}
+
+#[test]
+fn memory_of_a_job_goes_with_it() {
+    // More jobs than their address space would allow to exist at once.
+    for _ in 0..300 {
+        let ranks = Job::new(3)
+            .time_limit(Duration::from_secs(60))
+            .try_spawn(|team| {
+                let mut window = Window::<u64>::allocate(team, 10)?;
+                window.fence(|epoch| epoch.put(Rank(0), team.rank().index(), 1))
+            })
+            .unwrap();
+        assert!(ranks.iter().all(Result::is_ok), "{ranks:?}");
     }
 }

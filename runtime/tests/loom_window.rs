@@ -21,7 +21,7 @@ use exposure::{Admits, Closing, Exposure, Origin};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
-use phases::{Broken, Phases, Reason};
+use phases::{Broken, Phases, Reason, Way};
 use state_word::{Refusal, Request, Sharing, Slot, StateWord, Turn};
 
 /// Runs a model with a bound on preemptions, which keeps three threads tractable; loom's authors report that two or
@@ -96,7 +96,7 @@ impl Lock {
 
     fn wake(&self) {
         let len = self.slots.len();
-        if let Some(first) = self.word.settle(|ticket| self.slots[ticket.slot(len)].is_abandoned(ticket)) {
+        if let Some(first) = self.word.settle(|ticket| &self.slots[ticket.slot(len)]) {
             self.bells[first.slot(len)].notify();
         }
     }
@@ -413,15 +413,17 @@ fn a_fence_orders_the_phases_of_two_ranks() {
             let (ranks, bells, cells) = (Arc::clone(&ranks), Arc::clone(&bells), Arc::clone(&cells));
             move |me: usize| {
                 let other = 1 - me;
-                let fence = |number| {
-                    ranks[me].signal(0, number);
+                let fence = |number, way| {
+                    ranks[me].signal(0, number, way);
                     bells[other].notify();
-                    bells[me].wait(|| ranks[other].has_signalled(0, number));
+                    bells[me].wait(|| ranks[other].heard(0, number).is_some());
+                    // The other may be at the next fence already, which goes another way.
+                    assert_eq!(ranks[other].heard(0, number), Some(way));
                 };
                 cells[me].with_mut(|cell| unsafe { *cell = 1 }); // private
-                fence(1);
+                fence(1, Way::In);
                 cells[other].with_mut(|cell| unsafe { *cell += 10 }); // a put
-                fence(2);
+                fence(2, Way::Out);
                 assert_eq!(cells[me].with_mut(|cell| unsafe { *cell }), 11);
             }
         };
@@ -444,7 +446,7 @@ fn a_late_rank_sees_the_break_or_is_seen() {
             let (ranks, broken, data) = (Arc::clone(&ranks), Arc::clone(&broken), Arc::clone(&data));
             loom::thread::spawn(move || {
                 ranks[1].begin_writing();
-                ranks[1].signal(0, 1); // Rank 0 has signalled before it gave up, so the fence is passed.
+                ranks[1].signal(0, 1, Way::In); // Rank 0 has signalled before it gave up, so the fence is passed.
                 if broken.get().is_none() {
                     data.with_mut(|data| unsafe { *data += 1 });
                 }

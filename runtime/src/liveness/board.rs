@@ -222,7 +222,7 @@ pub(super) fn accuse_all(
         // Release: pairs with the Acquire in `accused`.
         accusation.claim.store(CLAIM_VALID, Ordering::Release);
         if let Some(event) = segment.shared_if_valid::<Event>(sight.event) {
-            event.wake();
+            event.nudge(); // As in `wake_everybody`.
         }
     }
 }

@@ -55,6 +55,12 @@ pub(crate) fn evidence(segment: &Segment, job_rank: u32) -> Option<Evidence> {
     decode(segment.record(job_rank).status.load(Ordering::Acquire))
 }
 
+/// Whether a rank can't execute anything any more. A rank whose program has only returned or failed may live on as a thread or
+/// process that has kept a handle.
+pub(crate) fn cannot_act(segment: &Segment, job_rank: Rank) -> bool {
+    matches!(evidence(segment, job_rank.0), Some(Evidence::ProcessExited(_) | Evidence::Signalled(_)))
+}
+
 /// Marks a rank as running; false if it has joined or ended before.
 pub(crate) fn join(segment: &Segment, job_rank: u32, process: u32) -> bool {
     let record = segment.record(job_rank);
@@ -141,7 +147,8 @@ pub(crate) fn wake_everybody(segment: &Segment) {
         let event =
             board::sleeping_on(segment, job_rank).and_then(|offset| segment.shared_if_valid::<Event>(offset));
         if let Some(event) = event {
-            event.wake();
+            // The waiter may have left its event meanwhile, and its memory may be a window by now.
+            event.nudge();
         }
     }
     segment.header().departures.wake();

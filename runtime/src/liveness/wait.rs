@@ -10,6 +10,7 @@ use super::board::{self, Shown, Sight};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::job::RankContext;
 use crate::sync::event::Event;
+use crate::sys;
 use crate::team::{Members, Rank};
 
 /// The longest sleep before a waiter looks at its condition, the living and the clock by itself. Whoever notes an end
@@ -278,7 +279,7 @@ impl RankContext {
     /// What a peer does instead of coming to this collective call, once that is certain.
     ///
     /// Certain means: the peer has looked at its own wait and found it unmet after this rank had begun to wait, and
-    /// both ranks wait with one thread only. Then neither can come to the other's call. A peer that is stopped or
+    /// both ranks have one thread only, see [`may_have_more_threads`](RankContext::may_have_more_threads). Then neither can come to the other's call. A peer that is stopped or
     /// slow does not look, and is not accused.
     fn mismatch_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>, suspect: &mut Suspect) -> Option<String> {
         match what.act {
@@ -309,10 +310,24 @@ impl RankContext {
         if looks < suspect.looks + 2 {
             return None;
         }
+        if self.may_have_more_threads(me, rank) {
+            return None;
+        }
         let sight = Sight::take(segment, rank).filter(|sight| sight.sequence == sequence)?;
         board::note_mismatch(segment, me, what);
         board::accuse_all(segment, what.team.id(), me, (what.call, what.window), rank, &sight);
         Some(other_party(what, Rank(rank), &sight.describe()))
+    }
+}
+
+impl RankContext {
+    /// Whether one of two ranks has threads that have not waited yet: one of them may be on its way to the call that the other
+    /// rank sits in. Ranks that are threads of one process can't tell their threads from those of others, so for them only
+    /// threads that have waited count.
+    fn may_have_more_threads(&self, me: u32, peer: u32) -> bool {
+        let process = |rank: u32| self.segment().record(rank).process.load(Ordering::Relaxed);
+        let (mine, theirs) = (process(me), process(peer));
+        mine != theirs && [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(1))
     }
 }
 

@@ -53,6 +53,13 @@ impl Event {
         futex_wake_all(&self.sequence);
     }
 
+    /// Wakes whoever sleeps and writes nothing: for those who are told where somebody slept and can't know whether the memory is
+    /// an event still. A waiter that is about to sleep misses it and looks by itself after its slice.
+    #[cold]
+    pub(crate) fn nudge(&self) {
+        futex_wake_all(&self.sequence);
+    }
+
     /// Announces a sleeper. The caller then looks at its condition, and sleeps only if it does not hold.
     pub(crate) fn announce(&self) -> Ticket {
         // Acquire: pairs with the Release in `wake`.

@@ -7,3 +7,55 @@ pub(crate) mod exposure;
 pub(crate) mod phases;
 pub(crate) mod primitive;
 pub(crate) mod state_word;
+
+#[cfg(test)]
+mod tests {
+    use super::state_word::{Request, Sharing, Slot, StateWord, Ticket, Turn};
+
+    const SLOTS: usize = 4;
+    /// After so many tickets their numbers come round.
+    const TICKETS: u32 = 1 << 16;
+
+    fn queued(word: &StateWord, rank: u32) -> Ticket {
+        match word.request(rank, Sharing::Exclusive, SLOTS) {
+            Ok(Request::Queued(ticket)) => ticket,
+            other => panic!("the lock is held: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_abandoned_ticket_is_not_mistaken_for_its_successor() {
+        let (word, slots) = (StateWord::new(), std::array::from_fn::<_, SLOTS, _>(|_| Slot::new()));
+        let settle = || word.settle(|ticket| &slots[ticket.slot(SLOTS)]);
+        assert_eq!(word.request(0, Sharing::Exclusive, SLOTS), Ok(Request::Granted));
+        let given_up = queued(&word, 1);
+        slots[given_up.slot(SLOTS)].enter(given_up, 1);
+        slots[given_up.slot(SLOTS)].abandon(given_up);
+        assert!(word.unlock(0, Sharing::Exclusive));
+        assert_eq!(settle(), None);
+        // All tickets but the holder's and the one that was given up, none of which enters a slot.
+        for _ in 0..TICKETS - 2 {
+            assert_eq!(word.request(0, Sharing::Exclusive, SLOTS), Ok(Request::Granted));
+            word.unlock(0, Sharing::Exclusive);
+        }
+        assert_eq!(word.request(0, Sharing::Exclusive, SLOTS), Ok(Request::Granted));
+        let waiting = queued(&word, 2);
+        assert_eq!(waiting, given_up, "tickets come round");
+        // The lock is free before the waiter has entered its slot.
+        assert!(word.unlock(0, Sharing::Exclusive));
+        assert_eq!(settle(), Some(waiting));
+        assert_eq!(word.poll(waiting, 2, Sharing::Exclusive), Turn::Mine);
+    }
+
+    #[test]
+    fn a_holder_with_the_same_ticket_excludes() {
+        let word = StateWord::new();
+        assert_eq!(word.request(0, Sharing::Exclusive, SLOTS), Ok(Request::Granted));
+        let first = queued(&word, 1);
+        word.unlock(0, Sharing::Exclusive);
+        assert_eq!(word.poll(first, 1, Sharing::Exclusive), Turn::Mine);
+        for sharing in [Sharing::Exclusive, Sharing::Shared] {
+            assert_eq!(word.poll(first, 2, sharing), Turn::Waiting);
+        }
+    }
+}

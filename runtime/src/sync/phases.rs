@@ -7,6 +7,14 @@
 //! has raised its flag `r` as high. After `ceil(log2 size)` rounds everybody has heard of everybody. A flag is written
 //! by one rank and never falls, so nothing is reset.
 //!
+//! # Agreement
+//!
+//! A fence that leads into a phase at one rank and out of the last one at another would leave the second with views of memory
+//! that the first still writes to: after a `?` in the middle of a body that fences, for one. So a flag also says which
+//! [`Way`] the ranks that its rank has heard of are going, and whoever has heard of everybody knows whether all agree.
+//! A rank raises its flags for the next fence but one only after it has heard of everybody in the next, and so of every reader
+//! of the present ones: a reader finds its own fence in the flag, or the one before.
+//!
 //! # Breaking
 //!
 //! A rank that gives a fence up (time limit, panic in the phase, lost peer) can't take its signals back, so others may still
@@ -19,6 +27,38 @@ use super::primitive::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Rounds for as many ranks as a state word can count.
 pub(crate) const ROUNDS_MAX: usize = 12;
+
+/// Where a fence leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Into a phase, in which everybody may write to everybody.
+    In = 1,
+    /// Out of the last phase, or past it: everybody's memory is its own.
+    Out = 2,
+    /// Some ranks go in and some go out.
+    Apart = 3,
+}
+
+impl Way {
+    /// What two parties go together.
+    pub(crate) fn with(self, other: Way) -> Way {
+        if self == other { self } else { Way::Apart }
+    }
+
+    #[inline]
+    fn decode(bits: u64) -> Way {
+        match bits & WAY {
+            1 => Way::In,
+            2 => Way::Out,
+            _ => Way::Apart,
+        }
+    }
+}
+
+/// The way of the fence that a flag numbers; beside it is the way of the fence before.
+const WAY: u64 = 0b11;
+const WAY_BITS: u32 = 2;
+const NUMBER_SHIFT: u32 = 2 * WAY_BITS;
 
 /// One rank's part of the fences of one window. Zeroed memory is the initial state.
 #[repr(C)]
@@ -35,18 +75,26 @@ impl Phases {
         Phases { flags: std::array::from_fn(|_| AtomicU64::new(0)), writing: AtomicU32::new(0) }
     }
 
-    /// Raises the flag of a round. Whoever waits for it is to be notified.
+    /// Raises the flag of a round, with the way of this rank and of those that it has heard of. Whoever waits for it is to
+    /// be notified.
     #[inline]
-    pub(crate) fn signal(&self, round: usize, number: u64) {
-        // Release: pairs with the Acquire in `has_signalled`: what this rank, and those it has heard of, wrote is seen.
-        self.flags[round].store(number, Ordering::Release);
+    pub(crate) fn signal(&self, round: usize, number: u64, way: Way) {
+        let before = self.flags[round].load(Ordering::Relaxed) & WAY; // Relaxed: this rank wrote it.
+        let flag = number << NUMBER_SHIFT | before << WAY_BITS | way as u64;
+        // Release: pairs with the Acquire in `heard`: what this rank, and those it has heard of, wrote is seen.
+        self.flags[round].store(flag, Ordering::Release);
     }
 
-    /// Whether the rank's flag is as high as this fence.
+    /// The way of the rank, and of those that it had heard of, in a round of this fence, once its flag is as high.
     #[inline]
-    pub(crate) fn has_signalled(&self, round: usize, number: u64) -> bool {
+    pub(crate) fn heard(&self, round: usize, number: u64) -> Option<Way> {
         // Acquire: pairs with the Release in `signal`.
-        self.flags[round].load(Ordering::Acquire) >= number
+        let flag = self.flags[round].load(Ordering::Acquire);
+        match flag >> NUMBER_SHIFT {
+            raised if raised < number => None,
+            raised if raised == number => Some(Way::decode(flag)),
+            _ => Some(Way::decode(flag >> WAY_BITS)),
+        }
     }
 
     /// Says that this rank may write to the others' memory, before it signals the fence that lets it.

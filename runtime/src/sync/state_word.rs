@@ -257,7 +257,10 @@ impl StateWord {
             if now.is_poisoned() {
                 return Turn::Poisoned;
             }
-            if now.serving() != ticket.0 || (sharing == Sharing::Exclusive && now.readers() != 0) {
+            // A holder at the own ticket is one whose turn came after all tickets went round: exclusion must not depend on that
+            // being impossible.
+            let held = now.holder().is_some() || (sharing == Sharing::Exclusive && now.readers() != 0);
+            if now.serving() != ticket.0 || held {
                 return Turn::Waiting;
             }
             let new = match sharing {
@@ -295,9 +298,9 @@ impl StateWord {
 
     /// Skips abandoned tickets whose turn has come, and returns the one whose waiter is to be woken.
     ///
-    /// `abandoned` looks into the slot of a ticket.
+    /// `slot` gives the slot of a ticket.
     #[cold]
-    pub(crate) fn settle(&self, abandoned: impl Fn(Ticket) -> bool) -> Option<Ticket> {
+    pub(crate) fn settle<'s>(&self, slot: impl Fn(Ticket) -> &'s Slot) -> Option<Ticket> {
         // The caller has just moved the turn or marked a slot, and the other side does the other. After this fence at
         // least one of the two sees both. Pairs with the same fence in the other side's call.
         fence(Ordering::SeqCst);
@@ -307,13 +310,14 @@ impl StateWord {
                 return None;
             }
             let first = Ticket(now.serving());
-            if !abandoned(first) {
+            if !slot(first).is_abandoned(first) {
                 return Some(first);
             }
             // Release and Acquire: hands on what the previous holder released.
             let skipped = now.0.wrapping_add(SERVING_ONE);
             match self.0.compare_exchange_weak(now.0, skipped, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
+                    slot(first).forget(first);
                     fence(Ordering::SeqCst); // As above: we have moved the turn.
                     now = State(self.0.load(Ordering::Acquire)); // Acquire: as above.
                 }
@@ -392,6 +396,14 @@ impl Slot {
     pub(crate) fn is_abandoned(&self, ticket: Ticket) -> bool {
         // Acquire: pairs with the Release in `abandon`.
         self.0.load(Ordering::Acquire) == u64::from(ticket.0) | ABANDONED
+    }
+
+    /// Takes the mark back once the ticket is skipped. Tickets come round, and the next one with the same number is not given
+    /// up before its waiter has entered.
+    fn forget(&self, ticket: Ticket) {
+        let mark = u64::from(ticket.0) | ABANDONED;
+        // Relaxed: a later ticket that shares the slot may have been entered already, and is not to be lost.
+        let _ = self.0.compare_exchange(mark, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// The rank that waits with this ticket.

@@ -15,10 +15,20 @@ const JOB_FILE_LINK: &str = "/memfd:rma-job-";
 
 /// The letter that the system gives the state of a process (`T` is stopped), if the process exists.
 pub(crate) fn state_letter(process: u32) -> Option<char> {
+    field_after_name(process, 0)?.chars().next()
+}
+
+/// How many threads a process has, if it exists.
+pub(crate) fn threads(process: u32) -> Option<u32> {
+    field_after_name(process, 17)?.parse().ok()
+}
+
+/// A field of what the system tells about a process, counted from the one after the name.
+fn field_after_name(process: u32, at: usize) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name in parentheses may hold blanks and parentheses itself.
     let (_, rest) = text.rsplit_once(')')?;
-    rest.trim_start().chars().next()
+    rest.split_whitespace().nth(at).map(str::to_owned)
 }
 
 /// Makes `command` start a rank: it dies with the process `parent`, whose main thread must start it, and it inherits

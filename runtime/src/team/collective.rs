@@ -271,7 +271,16 @@ impl Team {
             Some(Ok(block)) => [self.context.fresh_id(), block.offset()],
             Some(Err(_)) | None => [0, 0],
         };
-        let offers = self.allgather_bytes(name, &encode(&offer))?;
+        let offers = match self.allgather_bytes(name, &encode(&offer)) {
+            Ok(offers) => offers,
+            Err(error) => {
+                // The exchange may have ended well for others, which then have the team and can reach its memory.
+                if let Some(Ok(block)) = block {
+                    block.leave_behind();
+                }
+                return Err(error);
+            }
+        };
         let block = block.transpose()?;
         let Some(leader) = leader else { return Ok(None) };
         let [id, offset] = decode(&offers[leader.index()]);

@@ -176,8 +176,8 @@ impl Drop for Team {
         self.context.retire(block, move |segment: &Segment| {
             // Acquire: pairs with the Release above.
             let left = segment.shared::<TeamBlock>(offset).left.load(Ordering::Acquire);
-            let dead =
-                || members.job_ranks().iter().all(|rank| liveness::evidence(segment, rank.0).is_some());
+            // A member whose program has returned may have kept its handle, in another thread or among its results.
+            let dead = || members.job_ranks().iter().all(|&rank| liveness::cannot_act(segment, rank));
             left == members.size() || dead()
         });
     }

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind, Evidence};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::run::Job;
 use crate::sync::event::Event;
+use crate::window::Window;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -198,4 +199,48 @@ fn what_is_left_open_is_an_error_at_the_end() {
         })
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::EpochStillOpen);
+}
+
+#[test]
+fn the_memory_of_a_kept_team_is_not_used_again() {
+    let teams = Job::new(2)
+        .time_limit(LIMIT)
+        .spawn(|team| {
+            let kept = team.duplicate().unwrap();
+            (kept, team.duplicate().unwrap())
+        })
+        .unwrap();
+    let [(first, other), (second, _)]: [_; 2] = teams.try_into().unwrap();
+    let place = first.place.offset();
+    // The maker gives its handle up, and both programs have returned: the other handle is still there.
+    drop(first);
+    let context = std::sync::Arc::clone(other.context());
+    let bytes = super::collective::Place::bytes(2);
+    let taken: Vec<_> = (0..4).map(|_| context.allocate(bytes).unwrap()).collect();
+    assert!(taken.iter().all(|block| block.offset() != place), "the memory of a team that a member has kept");
+    drop(second);
+    drop(taken);
+    let taken = context.allocate(bytes).unwrap();
+    assert_eq!(taken.offset(), place, "nobody has the team any more");
+}
+
+#[test]
+fn memory_that_was_offered_in_a_failed_call_is_not_used_again() {
+    const BYTES: usize = 1 << 20;
+    Job::new(2)
+        .time_limit(Duration::from_millis(200))
+        .spawn(|team| {
+            let other = team.duplicate().unwrap();
+            if team.rank() == Rank(0) {
+                let context = team.context();
+                let next = context.allocate(BYTES).unwrap().offset();
+                // The other member comes too late for this one, and could find all that it needs.
+                let refused = Window::<u8>::allocate(&other, BYTES / 2).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::Stalled);
+                assert_ne!(context.allocate(BYTES).unwrap().offset(), next);
+            } else {
+                std::thread::sleep(Duration::from_millis(400));
+            }
+        })
+        .unwrap();
 }

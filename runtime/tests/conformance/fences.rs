@@ -1,6 +1,7 @@
 //! Fences: what is complete after one, and what a rank that breaks one does to the others.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Rank, Sum, Team, Window};
 
@@ -11,10 +12,13 @@ pub(crate) const CASES: &[Case] = &[
     case!(every_fence_shows_the_last_round, [1, 2, 3, 4]),
     case!(one_fence_ends_a_phase_and_begins_the_next, [1, 2, 5]),
     case!(bodies_deliver_what_they_got, [2]),
+    case!(an_early_return_is_no_fence_of_the_body, [2, 3, 5]),
+    case!(a_free_is_no_fence, [2, 3, 4]),
     case!(an_early_return_closes_the_fence, [3]),
     case!(a_panic_in_a_phase_reaches_the_others, [2, 3]),
     case!(a_panic_between_phases_reaches_the_others, [3]),
     case!(fences_of_different_windows_do_not_match, [2, 3]).stalling(),
+    case!(threads_fence_their_windows_in_any_order, [2, 3]).processes(),
     case!(a_fence_meets_a_leaked_epoch, [2]),
     case!(a_late_rank_finds_the_window_broken, [2]).stalling(),
 ];
@@ -104,6 +108,44 @@ fn an_early_return_closes_the_fence(team: &Team) -> Outcome {
     Ok(())
 }
 
+/// A body that fences and ends early at one rank: the fence that closes it must not pass for the one inside the others' bodies,
+/// which go on to write.
+fn an_early_return_is_no_fence_of_the_body(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 4)?;
+    let early = Rank(1);
+    let outcome = window.fence(|epoch| {
+        if team.rank() == early {
+            epoch.put(Rank(0), 99, 1)?;
+        }
+        epoch.fence()?;
+        for target in team.ranks() {
+            epoch.put(target, 0, 7)?;
+        }
+        Ok(())
+    });
+    match team.rank() == early {
+        true => assert_eq!(kind_of(outcome), ErrorKind::OutOfBounds),
+        false => assert_eq!(kind_of(outcome), ErrorKind::CollectiveMismatch),
+    }
+    // Nobody got into the second phase, so the own memory is as it was, and stays so while it is looked at.
+    team.barrier()?;
+    assert_eq!(*window.local_mut()?, [0; 4]);
+    assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Poisoned);
+    team.barrier()?;
+    Ok(())
+}
+
+fn a_free_is_no_fence(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 4)?;
+    let outcome = match team.rank() {
+        Rank(0) => window.free(),
+        _ => window.fence(|epoch| epoch.put(Rank(0), 0, 7)),
+    };
+    assert_eq!(kind_of(outcome), ErrorKind::CollectiveMismatch);
+    team.barrier()?;
+    Ok(())
+}
+
 fn a_panic_in_a_phase_reaches_the_others(team: &Team) -> Outcome {
     panics_in_a_phase(team, 0)
 }
@@ -169,6 +211,26 @@ fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
         done.lock(rank, LockKind::Shared, |epoch| epoch.accumulate(rank, 0, Sum, 1))?;
     }
     crate::until(|| u32::from(done.load(0).unwrap()) == team.size());
+    Ok(())
+}
+
+/// Two windows in two threads per rank. Where the second thread comes late, the ranks' first threads sit in different fences for a
+/// while, which is no mistake.
+fn threads_fence_their_windows_in_any_order(team: &Team) -> Outcome {
+    let mut first = Window::<u8>::allocate(team, 1)?;
+    let mut second = Window::<u8>::allocate(team, 1)?;
+    let (early, late) = match team.rank().0 % 2 {
+        0 => (&mut first, &mut second),
+        _ => (&mut second, &mut first),
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(400));
+            late.fence(|_| ())
+        });
+        early.fence(|_| ())?;
+        thread.join().expect("a fence does not panic")
+    })?;
     Ok(())
 }
 

@@ -33,6 +33,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_dropped_access_is_completed, [2]),
     case!(a_dropped_exposure_nobody_used_is_closed, [2]),
     case!(a_dropped_exposure_in_use_breaks_the_window, [2]),
+    case!(a_wait_on_a_broken_window_ends, [3]),
+    case!(an_own_access_excludes_views_of_a_broken_window, [2]),
     case!(a_stalled_wait_keeps_the_memory_closed, [2]).stalling(),
 ];
 
@@ -640,6 +642,55 @@ fn a_dropped_exposure_in_use_breaks_the_window(team: &Team) -> Outcome {
         assert_eq!(kind_of(window.start(Rank(0), Info::Strong).map(|_| ())), ErrorKind::Poisoned);
         flags.raise(Rank(0), 0);
     }
+    Ok(())
+}
+
+/// A window that others have broken admits nobody, so a wait for origins that have not come can't end well.
+fn a_wait_on_a_broken_window_ends(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    let owner = team.rank() == Rank(0);
+    let Some(others) = team.split((!owner).then_some(0), 0)? else {
+        assert_eq!(kind_of(window.post(Origins::Any)?.wait(1)), ErrorKind::Poisoned);
+        team.barrier()?;
+        return Ok(());
+    };
+    if team.rank() == Rank(1) {
+        let access = window.start(Rank(2), Info::Strong)?;
+        others.barrier()?;
+        others.barrier()?;
+        drop(access);
+        assert_eq!(kind_of(window.start(Rank(0), Info::Strong).map(|_| ())), ErrorKind::Poisoned);
+    } else {
+        let exposure = window.post(Origins::Any)?;
+        others.barrier()?;
+        drop(exposure);
+        others.barrier()?;
+    }
+    team.barrier()?;
+    Ok(())
+}
+
+/// An access to the own memory outlives the exposure that let it in when others break the window.
+fn an_own_access_excludes_views_of_a_broken_window(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    if team.rank() == Rank(0) {
+        let exposure = window.post(Origins::Any)?;
+        let own = exposure.start(Rank(0), Info::Strong)?;
+        let other = exposure.start(Rank(1), Info::Strong)?;
+        team.barrier()?;
+        team.barrier()?;
+        other.complete()?;
+        assert_eq!(kind_of(exposure.start(Rank(1), Info::Strong).map(|_| ())), ErrorKind::Poisoned);
+        assert_eq!(kind_of(exposure.local().map(|_| ())), ErrorKind::Poisoned);
+        own.put(Rank(0), 0, 7)?;
+        own.complete()?;
+        assert_eq!(*exposure.local()?, [7]);
+        return Ok(());
+    }
+    let exposure = window.post(Origins::Any)?;
+    team.barrier()?;
+    drop(exposure);
+    team.barrier()?;
     Ok(())
 }
 

@@ -142,6 +142,15 @@ impl Block {
     }
 }
 
+impl Block {
+    /// Gives the block up without anybody using its memory again: for one that a peer may still touch when nobody is left that
+    /// could ask whether it is done.
+    pub(crate) fn leave_behind(mut self) {
+        // The arena takes an empty range back, so that nothing but the memory is kept.
+        self.taken = 0;
+    }
+}
+
 impl Drop for Block {
     fn drop(&mut self) {
         self.arena.give_back(self.offset, self.taken);

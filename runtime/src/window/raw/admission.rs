@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use rma_automaton::{Assertion, Call, Check, Permit};
 
-use super::{Access, RawWindow, cannot_act};
+use super::{Access, RawWindow};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, Needs, WaitFor};
 use crate::sync::exposure::{self, Admits, Closing};
-use crate::sync::phases::Reason;
+use crate::sync::phases::{Reason, Way};
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -100,7 +100,7 @@ impl RawWindow {
         self.refuse_poisoned(call)?;
         self.refuse_illegal(call, Call::Fence(Assertion::None))?;
         self.control(self.me).fences.0.phases.begin_writing();
-        match self.synchronize(call) {
+        match self.synchronize(call, Way::In) {
             Ok(()) => {
                 self.phase_open.set(true);
                 Ok(())
@@ -118,7 +118,7 @@ impl RawWindow {
         if !self.phase_open.get() {
             return Err(self.poisoned_again(call));
         }
-        let outcome = self.synchronize(call);
+        let outcome = self.synchronize(call, Way::In);
         if outcome.is_err() {
             self.phase_open.set(false);
             self.control(self.me).fences.0.phases.end_writing();
@@ -133,14 +133,14 @@ impl RawWindow {
             return Err(self.poisoned_again(call));
         }
         self.control(self.me).fences.0.phases.end_writing();
-        self.synchronize(call)
+        self.synchronize(call, Way::Out)
     }
 
     /// Waits for all other ranks, outside any phase.
     #[track_caller]
     pub(crate) fn meet(&self, call: &'static str) -> Result<()> {
         self.refuse_poisoned(call)?;
-        self.synchronize(call)
+        self.synchronize(call, Way::Out)
     }
 
     /// Leaves a phase without its fence, as the program panicked: the others are told.
@@ -152,14 +152,14 @@ impl RawWindow {
         }
     }
 
-    /// Meets all other ranks, everybody's writes before being visible to everybody after.
+    /// Meets all other ranks, everybody's writes before being visible to everybody after, and all going the same way.
     ///
     /// On x86-64 a round is a plain `mov` that raises the own flag, one full fence (`lock or` on the stack) and a load that
     /// sees nobody asleep, and then loads of the other's flag until it is up. With two ranks there is one round; its time
     /// is that of two cache lines that change cores, and the two divisions that find the neighbours and the forty stores
     /// and loads that describe the wait pass while the first of them travels. There is no system call unless a rank sleeps.
     #[track_caller]
-    fn synchronize(&self, call: &'static str) -> Result<()> {
+    fn synchronize(&self, call: &'static str, way: Way) -> Result<()> {
         self.publish();
         let number = self.fences.get() + 1;
         self.fences.set(number);
@@ -170,13 +170,15 @@ impl RawWindow {
         let last_round = (ranks.max(2) - 1).ilog2() as usize;
         let is_missing = |rank: Rank| {
             let phases = &self.control(rank.index()).fences.0.phases;
-            !phases.has_signalled(last_round, number)
+            phases.heard(last_round, number).is_none()
         };
+        let mut together = way;
+        let mut parted = None;
         let mut mismatched_since = None;
         let mut round = 0;
         let mut distance = 1;
         while distance < ranks {
-            own.phases.signal(round, number);
+            own.phases.signal(round, number, together);
             let to = (self.me + distance) % ranks;
             let from = (self.me + ranks - distance) % ranks;
             self.control(to).fences.0.arrivals.notify();
@@ -189,22 +191,28 @@ impl RawWindow {
                 act: Act::Collective,
                 detail: Some(("fence", number)),
             };
-            let signalled = self.context.wait(&own.arrivals, what, || {
-                if phases.has_signalled(round, number) {
-                    return Some(true);
+            let heard = self.context.wait(&own.arrivals, what, || {
+                if let Some(theirs) = phases.heard(round, number) {
+                    return Some(Some(theirs));
                 }
                 match broken.get()? {
                     // The wait itself finds who is where, and says it better than the word does.
                     (_, Reason::Mismatched) => {
                         let since = mismatched_since.get_or_insert_with(Instant::now);
-                        (MISMATCH_GRACE < since.elapsed()).then_some(false)
+                        (MISMATCH_GRACE < since.elapsed()).then_some(None)
                     }
-                    _ => Some(false),
+                    _ => Some(None),
                 }
             });
-            match signalled {
-                Ok(true) => {}
-                Ok(false) => break,
+            match heard {
+                // Whoever goes another way is told by the rounds that follow, so this rank stays until they are over.
+                Ok(Some(theirs)) => {
+                    together = together.with(theirs);
+                    if together == Way::Apart && parted.is_none() {
+                        parted = Some((Rank(from as u32), theirs));
+                    }
+                }
+                Ok(None) => break,
                 Err(error) => {
                     self.break_after(&error);
                     return Err(error);
@@ -212,6 +220,10 @@ impl RawWindow {
             }
             round += 1;
             distance *= 2;
+        }
+        if let Some((rank, theirs)) = parted {
+            self.break_window(self.me, Reason::Mismatched);
+            return Err(self.parted(call, way, rank, theirs));
         }
         // After this rank has said that it may write; see `sync/phases.rs`.
         match broken.get() {
@@ -221,6 +233,24 @@ impl RawWindow {
             }
             Some(_) => Err(self.poisoned_now(call)),
         }
+    }
+
+    /// The error of a fence in which some ranks go into a phase and others end their last one.
+    #[cold]
+    #[track_caller]
+    fn parted(&self, call: &'static str, way: Way, rank: Rank, theirs: Way) -> Error {
+        let other = match theirs {
+            Way::In => format!("a fence of rank {rank} that leads into a phase"),
+            Way::Out => format!("a fence of rank {rank} that ends its last phase"),
+            Way::Apart => {
+                "fences of other ranks, of which some lead into a phase and some end the last one".to_owned()
+            }
+        };
+        let note = match way {
+            Way::In => "this one leads into a phase",
+            Way::Out | Way::Apart => "this one ends the last phase",
+        };
+        self.error(ErrorKind::CollectiveMismatch, call).other(other).note(note)
     }
 }
 
@@ -311,17 +341,23 @@ impl RawWindow {
                 Closing::Pending => {}
                 closing => return Some(Ok(closing)),
             }
+            let failure = match (self.broken().get(), self.lost_origin(number, count)) {
+                // Nobody comes into a broken window, and who is inside need not complete before this rank is told.
+                (Some(_), _) => Failure::Poisoned,
+                (None, Some(lost)) => Failure::Lost(lost),
+                (None, None) => return None,
+            };
             // A second look, since what a lost origin did before it ended counts.
-            let lost = self.lost_origin(number, count)?;
             Some(match own.exposure.0.word.try_close(count) {
-                Closing::Pending => Err(lost),
+                Closing::Pending => Err(failure),
                 closing => Ok(closing),
             })
         });
         let closing = match closed {
             Ok(Ok(closing)) => closing,
-            Ok(Err((rank, evidence))) => {
-                let error = self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence);
+            Ok(Err(Failure::Poisoned)) => return Err(self.poisoned_now(call)),
+            Ok(Err(failure)) => {
+                let error = self.failure(call, failure);
                 self.break_after(&error);
                 return Err(error);
             }
@@ -708,11 +744,7 @@ impl RawWindow {
     #[cold]
     pub(super) fn wake_first(&self, owner: usize) {
         let slots = self.plan.slots;
-        let first = self
-            .control(owner)
-            .word
-            .0
-            .settle(|ticket| self.waiter(owner, ticket.slot(slots)).slot.is_abandoned(ticket));
+        let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
         }
@@ -818,7 +850,7 @@ impl RawWindow {
         self.break_window(rank.index(), reason);
     }
 
-    /// Takes the window out of use for everybody and wakes whoever waits in a fence or for the own post.
+    /// Takes the window out of use for everybody and wakes whoever waits in a fence, for a post or for origins.
     #[cold]
     pub(super) fn break_window(&self, rank: usize, reason: Reason) {
         self.broken().set(rank as u32, reason);
@@ -826,6 +858,7 @@ impl RawWindow {
         for rank in 0..self.targets.len() {
             self.control(rank).fences.0.arrivals.wake();
             self.control(rank).exposure.0.posted.wake();
+            self.control(rank).exposure.0.completed.wake();
         }
     }
 
@@ -841,12 +874,16 @@ impl RawWindow {
         for rank in self.members.ranks() {
             let at = rank.index();
             if at == self.me {
-                continue;
+                // An own access to the own memory is this handle's, whatever became of the exposure that let it in.
+                match self.phase_open.get() || self.targets[at].access.get() != Access::None {
+                    true => return Err(rank),
+                    false => continue,
+                }
             }
             let peer = self.peer(self.me, at);
             // Acquire: pairs with the Release in `drop`.
             let departed = peer.departed.load(Ordering::Acquire) != 0;
-            if departed || cannot_act(segment, self.members.job_rank(rank)) {
+            if departed || liveness::cannot_act(segment, self.members.job_rank(rank)) {
                 continue;
             }
             // Acquire: pairs with the Release in `unlock`.

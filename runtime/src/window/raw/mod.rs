@@ -164,7 +164,16 @@ impl RawWindow {
             bytes: bytes as u64,
             unit: unit as u64,
         };
-        let all = team.allgather_bytes(CALL, &mine.to_bytes())?;
+        let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
+            Ok(all) => all,
+            Err(error) => {
+                // The exchange may have ended well for others, which then have the window and can reach this memory.
+                if let Ok(block) = block {
+                    block.leave_behind();
+                }
+                return Err(error);
+            }
+        };
         let block = block?;
         let all: Vec<Description> = all
             .iter()
@@ -369,19 +378,11 @@ impl Drop for RawWindow {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever has departed touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(std::sync::atomic::Ordering::Acquire) != 0;
-            members.ranks().all(|rank| departed(rank.index()) || cannot_act(segment, members.job_rank(rank)))
+            members
+                .ranks()
+                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
         });
     }
-}
-
-/// Whether a rank of the job can't execute anything any more. A rank whose program has only returned or failed may live on as
-/// a thread or process that has kept a handle.
-fn cannot_act(segment: &Segment, job_rank: Rank) -> bool {
-    use crate::error::Evidence;
-    matches!(
-        liveness::evidence(segment, job_rank.0),
-        Some(Evidence::ProcessExited(_) | Evidence::Signalled(_))
-    )
 }
 
 /// Why the window is out of use, as an error of `call`.
