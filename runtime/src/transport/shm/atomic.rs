@@ -81,8 +81,12 @@ pub(crate) unsafe fn fetch_op_each<T: Element, O: Operation<T>>(
     };
     // SAFETY: - in bounds: all users stay below `count`.
     let to = |i: usize| unsafe { at.add(i) };
-    // SAFETY: - in bounds: all users stay below `count`. - readable and aligned: the caller's promise.
-    let value = |i: usize| unsafe { copy::load(origin.add(i)) };
+    let value = |i: usize| {
+        // SAFETY: - in bounds: all users stay below `count`.
+        let from = unsafe { origin.add(i) };
+        // SAFETY: - readable and aligned: the caller's promise.
+        unsafe { copy::load(from) }
+    };
     for batch in (0..ahead).step_by(AHEAD) {
         let values: [T; AHEAD] = from_fn(|i| value(batch + i));
         // SAFETY: - readable and aligned: the caller's promise.
