@@ -1,0 +1,2 @@
+//! The Rust back end.
+pub mod prelude;
