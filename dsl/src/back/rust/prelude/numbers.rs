@@ -115,8 +115,11 @@ impl Value for f32 {
 
 /// Writes the shortest digits as Python's `repr` does: `9.991994828301154e-05`, `0.25`, `3.0`, `1e+16`.
 fn python_style(scientific: &str) -> String {
+    if scientific == "NaN" {
+        return String::from("nan");
+    }
     let Some((mantissa, exponent)) = scientific.split_once('e') else {
-        return scientific.to_string(); // inf, -inf and NaN have no exponent
+        return scientific.to_string(); // Infinities have no exponent.
     };
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let (sign, digits) = match mantissa.strip_prefix('-') {
@@ -170,12 +173,9 @@ pub fn pow(base: f64, exponent: f64) -> f64 {
     black_box(base).powf(black_box(exponent))
 }
 
-/// `((a*a)*a)*…` from the left.
+/// `((a*a)*a)*…` from the left, `n` at least 1.
 #[inline(always)]
-pub fn power<T: Copy + std::ops::Mul<Output = T>>(a: T, n: u32, one: T) -> T {
-    if n == 0 {
-        return one;
-    }
+pub fn power<T: Copy + std::ops::Mul<Output = T>>(a: T, n: u32) -> T {
     let mut product = a;
     for _ in 1..n {
         product = product * a;
@@ -231,16 +231,34 @@ macro_rules! real_functions {
 real_functions!(f64, min, max, sign, modulo);
 real_functions!(f32, min32, max32, sign32, modulo32);
 
-/// Why the program stopped although every rank did what it should.
-pub const DIVISION_BY_ZERO: &str = "integer division by zero";
-/// As [`DIVISION_BY_ZERO`].
-pub const SHIFT_TOO_FAR: &str = "shift by 64 bits or more";
+/// Why an integer operation has no result. It unwinds to [`catch`], as it may happen deep within a sweep.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoResult(&'static str);
+
+const DIVISION_BY_ZERO: NoResult = NoResult("integer division by 0");
+const SHIFT_TOO_FAR: NoResult = NoResult("a shift must be by 0 to 63");
+
+#[cold]
+fn stop(why: NoResult) -> ! {
+    std::panic::resume_unwind(Box::new(why))
+}
+
+/// Runs `body`; integer operations without a result become an error, other panics go on.
+pub fn catch<R, E: From<String>>(body: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+        Ok(result) => result,
+        Err(payload) => match payload.downcast::<NoResult>() {
+            Ok(why) => Err(E::from(why.0.to_string())),
+            Err(payload) => std::panic::resume_unwind(payload),
+        },
+    }
+}
 
 /// Floored division.
 #[inline]
 pub fn div_i64(a: i64, b: i64) -> i64 {
     if b == 0 {
-        panic!("{DIVISION_BY_ZERO}");
+        stop(DIVISION_BY_ZERO);
     }
     let quotient = a.wrapping_div(b);
     if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
@@ -250,7 +268,7 @@ pub fn div_i64(a: i64, b: i64) -> i64 {
 #[inline]
 pub fn mod_i64(a: i64, b: i64) -> i64 {
     if b == 0 {
-        panic!("{DIVISION_BY_ZERO}");
+        stop(DIVISION_BY_ZERO);
     }
     let remainder = a.wrapping_rem(b);
     if remainder != 0 && (remainder < 0) != (b < 0) { remainder + b } else { remainder }
@@ -259,13 +277,13 @@ pub fn mod_i64(a: i64, b: i64) -> i64 {
 /// Unsigned division.
 #[inline]
 pub fn div_u64(a: u64, b: u64) -> u64 {
-    a.checked_div(b).unwrap_or_else(|| panic!("{DIVISION_BY_ZERO}"))
+    a.checked_div(b).unwrap_or_else(|| stop(DIVISION_BY_ZERO))
 }
 
 /// Unsigned remainder.
 #[inline]
 pub fn mod_u64(a: u64, b: u64) -> u64 {
-    a.checked_rem(b).unwrap_or_else(|| panic!("{DIVISION_BY_ZERO}"))
+    a.checked_rem(b).unwrap_or_else(|| stop(DIVISION_BY_ZERO))
 }
 
 macro_rules! shifts {
@@ -273,17 +291,45 @@ macro_rules! shifts {
         /// Shifts to the left; 64 or more is an error.
         #[inline(always)]
         pub fn $left(a: $ty, by: $ty) -> $ty {
-            if (by as u64) < 64 { a << (by as u32) } else { panic!("{SHIFT_TOO_FAR}") }
+            if (by as u64) < 64 { a << (by as u32) } else { stop(SHIFT_TOO_FAR) }
         }
         /// Shifts to the right; 64 or more is an error.
         #[inline(always)]
         pub fn $right(a: $ty, by: $ty) -> $ty {
-            if (by as u64) < 64 { a >> (by as u32) } else { panic!("{SHIFT_TOO_FAR}") }
+            if (by as u64) < 64 { a >> (by as u32) } else { stop(SHIFT_TOO_FAR) }
         }
     };
 }
 shifts!(i64, shl_i64, shr_i64);
 shifts!(u64, shl_u64, shr_u64);
+
+/// What `print` can show.
+pub trait Show {
+    /// Its text.
+    fn text(self) -> String;
+}
+
+macro_rules! shows {
+    ($($ty:ty),*) => { $(
+        impl Show for $ty {
+            fn text(self) -> String {
+                Value::show(self)
+            }
+        }
+    )* };
+}
+shows!(f64, f32, i64, u64);
+
+impl Show for bool {
+    fn text(self) -> String {
+        self.to_string()
+    }
+}
+
+/// The text of a printed value.
+pub fn show(value: impl Show) -> String {
+    value.text()
+}
 
 #[cfg(test)]
 mod tests {
@@ -330,6 +376,8 @@ mod tests {
         assert_eq!((div_i64(-6, 2), mod_i64(-6, 2)), (-3, 0));
         assert_eq!(div_i64(i64::MIN, -1), i64::MIN);
         assert_eq!(modulo(-1.0, 3.0), 2.0);
+        assert_eq!(catch(|| Ok::<i64, String>(div_i64(1, 0))), Err("integer division by 0".into()));
+        assert_eq!(catch(|| Ok::<u64, String>(shr_u64(1, 64))), Err("a shift must be by 0 to 63".into()));
     }
 
     #[test]

@@ -122,6 +122,8 @@ pub struct Demand {
     pub n_axes: usize,
     /// The smallest part that an axis may have when it is cut.
     pub part_min: Point,
+    /// The fewest points that an axis may have when it is not cut.
+    pub whole_min: Point,
 }
 
 /// Parts per axis for `ranks` ranks, or why there are none.
@@ -175,7 +177,8 @@ fn best_cut(ranks: usize, cut: Cut, demand: &Demand) -> Option<[usize; AXES]> {
             };
             let fits = (0..AXES).all(|axis| {
                 let smallest = demand.points[axis] / parts[axis] as i64;
-                smallest >= if parts[axis] == 1 { 1 } else { demand.part_min[axis].max(1) }
+                let needed = if parts[axis] == 1 { demand.whole_min[axis] } else { demand.part_min[axis] };
+                needed.max(1) <= smallest
             });
             if !allowed || !fits {
                 continue;
@@ -349,6 +352,53 @@ impl Shape {
     }
 }
 
+/// A field's shape and this rank's place in it.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The field's shape.
+    pub shape: Shape,
+    /// This rank's place.
+    pub place: Place,
+    /// How many of the axes (the last ones) are the grid's.
+    pub n_axes: usize,
+    /// All points of the field that no boundary fixes.
+    pub free: Region,
+}
+
+impl Placed {
+    /// This rank's points that no boundary fixes.
+    pub fn work(&self) -> Region {
+        self.shape.owned(&self.place).intersect(self.free)
+    }
+
+    /// This rank's points.
+    pub fn owned(&self) -> Region {
+        self.shape.owned(&self.place)
+    }
+
+    /// This rank's points of the outermost layer at the lower end of an axis.
+    pub fn low(&self, axis: usize) -> Region {
+        self.owned().intersect(self.shape.whole().with_axis(axis, 0, 1))
+    }
+
+    /// This rank's points of the outermost layer at the upper end of an axis.
+    pub fn high(&self, axis: usize) -> Region {
+        let n = self.shape.points[axis];
+        self.owned().intersect(self.shape.whole().with_axis(axis, n - 1, n))
+    }
+
+    /// Points per axis of the grid.
+    pub fn points(&self) -> &[i64] {
+        &self.shape.points[AXES - self.n_axes..]
+    }
+
+    /// A point as messages show it.
+    pub fn show(&self, point: Point) -> String {
+        let index: Vec<String> = point[AXES - self.n_axes..].iter().map(i64::to_string).collect();
+        format!("({})", index.join(", "))
+    }
+}
+
 /// The strips of one field at one rank. Between a pair of ranks, both ends list them in the same order.
 #[derive(Clone, Debug, Default)]
 pub struct Routes {
@@ -413,6 +463,20 @@ impl<T: Value> Level<T> {
     pub fn set(&mut self, point: Point, value: T) {
         let at = self.at(point);
         self.data[at] = value;
+    }
+
+    /// The values of a row of `n` points.
+    #[inline(always)]
+    pub fn row(&self, first: Point, n: usize) -> &[T] {
+        let at = self.at(first);
+        &self.data[at..at + n]
+    }
+
+    /// The values of a row of `n` points, to be changed.
+    #[inline(always)]
+    pub fn row_mut(&mut self, first: Point, n: usize) -> &mut [T] {
+        let at = self.at(first);
+        &mut self.data[at..at + n]
     }
 
     /// Appends a box to a message.
@@ -611,7 +675,7 @@ mod tests {
 
     #[test]
     fn blocks_have_the_smallest_surface_and_too_many_ranks_are_refused_with_a_number() {
-        let demand = |i, j, min| Demand { points: [1, i, j], n_axes: 2, part_min: [1, min, min] };
+        let demand = |i, j, min| Demand { points: [1, i, j], n_axes: 2, part_min: [1, min, min], whole_min: [1; 3] };
         let blocks = |ranks, demand: &Demand| cut(ranks, Cut::Blocks, demand, "grid G", &["i", "j"]);
         assert_eq!(blocks(4, &demand(100, 100, 1)), Ok([1, 2, 2]));
         assert_eq!(blocks(6, &demand(100, 100, 1)), Ok([1, 3, 2]));

@@ -148,6 +148,18 @@ pub fn from_order_key(key: i64) -> f64 {
     f64::from_bits((key ^ (((key >> 63) as u64) >> 1) as i64) as u64)
 }
 
+/// [`order_key`], with NaN above all.
+#[inline(always)]
+pub fn max_key(value: f64) -> i64 {
+    if value.is_nan() { i64::MAX } else { order_key(value) }
+}
+
+/// [`order_key`], with NaN below all.
+#[inline(always)]
+pub fn min_key(value: f64) -> i64 {
+    if value.is_nan() { i64::MIN } else { order_key(value) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
