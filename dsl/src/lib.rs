@@ -11,3 +11,4 @@
 pub mod back;
 pub mod ir;
 pub mod messages;
+pub mod picture;

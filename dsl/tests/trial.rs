@@ -115,3 +115,15 @@ fn trial() {
     let text = rma_dsl::back::rust::emit(&p, "").unwrap();
     std::fs::write(std::env::var("TRIAL_OUT").unwrap(), text).unwrap();
 }
+
+#[test]
+fn picture() {
+    use rma_dsl::picture::*;
+    let n = 200;
+    let values = (0..n * n).map(|p| { let (x, y) = ((p / n) as f32 / 199., (p % n) as f32 / 199.); (-20. * ((x - 0.3).powi(2) + (y - 0.6).powi(2))).exp() }).collect();
+    let p = Picture { title: "heat2d  u  step 500".into(), colormap: "viridis".into(), points: vec![n, n], axes: vec![("x".into(), 0., 1.), ("y".into(), 0., 1.)], values };
+    std::fs::write("/tmp/p.png", draw(&p).unwrap()).unwrap();
+    let values = (0..300).map(|p| (p as f32 * 0.05).sin() * 2e-3).collect();
+    let p = Picture { title: "wave  u  step 500".into(), colormap: "viridis".into(), points: vec![300], axes: vec![("x".into(), 0., 3.)], values };
+    std::fs::write("/tmp/q.png", draw(&p).unwrap()).unwrap();
+}

@@ -1224,7 +1224,7 @@ impl<'a> Emitter<'a> {
                 });
             }
         }
-        w.line("events.progress(s.step);");
+        w.line("events.progress(s.step)?;");
         w.block(format_args!("if {}", self.block_text(program.until)), |w| w.line("break;"));
     }
 

@@ -327,11 +327,12 @@ impl Reporter {
 
     /// Says how far the run is, now and then.
     #[inline]
-    pub fn progress(&mut self, step: i64) {
+    pub fn progress(&mut self, step: i64) -> Result<(), Failure> {
         if self.events.is_connected() && PROGRESS_INTERVAL <= self.reported.elapsed() {
             self.reported = Instant::now();
-            self.events.progress(step, &self.line);
+            self.events.progress(step, &self.line)?;
         }
+        Ok(())
     }
 
     /// Prints one line.
@@ -363,8 +364,7 @@ impl Reporter {
         if !self.events.is_connected() {
             eprintln!("note: {} is drawn only under `rma-dsl run`", frame.path.display());
         }
-        self.events.frame(frame, values);
-        Ok(())
+        Ok(self.events.frame(frame, values)?)
     }
 
     /// Leaves a field for comparison, if asked to.

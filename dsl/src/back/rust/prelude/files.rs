@@ -159,24 +159,24 @@ impl Events {
         self.stream.is_some()
     }
 
-    fn send(&mut self, what: &str, write: impl FnOnce(&mut BufWriter<UnixStream>) -> io::Result<()>) {
-        if let Some(stream) = &mut self.stream
-            && write(stream).and_then(|()| stream.flush()).is_err()
-        {
-            // A driver that is gone takes the run with it by other means; the numbers do not depend on it.
-            eprintln!("warning: the driver no longer takes {what}");
-            self.stream = None;
+    /// A driver that is gone takes the run with it, so that nothing is left behind when it is killed.
+    fn send(&mut self, write: impl FnOnce(&mut BufWriter<UnixStream>) -> io::Result<()>) -> Result<(), String> {
+        match &mut self.stream {
+            None => Ok(()),
+            Some(stream) => write(stream)
+                .and_then(|()| stream.flush())
+                .map_err(|error| format!("the driver that started this run is gone: {error}")),
         }
     }
 
     /// Says how far the run is: completed steps, and what was printed last.
-    pub fn progress(&mut self, step: i64, text: &str) {
-        self.send("progress", |out| writeln!(out, "progress {step} {text}"));
+    pub fn progress(&mut self, step: i64, text: &str) -> Result<(), String> {
+        self.send(|out| writeln!(out, "progress {step} {text}"))
     }
 
     /// Sends a picture's values. `title` stands above it, the file goes to `path`.
-    pub fn frame<T: Value>(&mut self, frame: &Frame<'_>, values: &[T]) {
-        self.send("pictures", |out| {
+    pub fn frame<T: Value>(&mut self, frame: &Frame<'_>, values: &[T]) -> Result<(), String> {
+        self.send(|out| {
             let points: Vec<String> = frame.points.iter().map(i64::to_string).collect();
             writeln!(out, "frame {} {}", frame.colormap, points.join("x"))?;
             writeln!(out, "{}", frame.path.display())?;
@@ -193,7 +193,7 @@ impl Events {
                 out.write_all(&bytes)?;
             }
             Ok(())
-        });
+        })
     }
 }
 
