@@ -405,6 +405,11 @@ impl<'a> Emitter<'a> {
                         w.line(format_args!("s.{name} = {};", self.block_text(named.value)));
                     }
                 }
+                if let (TimeRule::RunningSum, Some(dt)) = (program.time.rule, program.time.dt) {
+                    w.block("if s.step == 0", |w| {
+                        w.line(format_args!("s.t_before = s.t - {};", parenthesised(&self.block_text(dt))));
+                    });
+                }
             });
             w.line("");
             w.line("/// As seen `shift` steps later.");
@@ -746,16 +751,20 @@ impl<'a> Emitter<'a> {
         if field.fixed_sides().next().is_some() {
             w.line(format_args!("/// Points of `{}` that a boundary fixes, at the time of `s`.", field.name));
             w.block(
-                format_args!("fn fix_{}(level: &mut Level<{}>, placed: &Placed, s: &Scalars)", code.name, code.ty),
+                format_args!("fn fix_{}(level: &mut Level<{}>, placed: &Placed, s: &Scalars) -> bool", code.name, code.ty),
                 |w| {
+                    w.line("let mut is_bad = false;");
                     for (side, value) in field.fixed_sides() {
                         let end = if side.end == End::Low { "low" } else { "high" };
                         w.line(format_args!("// {}", side.name()));
                         w.block(format_args!("for point in placed.{end}({}).points()", code.slot(side.axis)), |w| {
                             w.line(format_args!("let {} = point;", code.pattern()));
-                            w.line(format_args!("level.set(point, {});", self.block_text(value)));
+                            w.line(format_args!("let value: {} = {};", code.ty, self.block_text(value)));
+                            w.line("is_bad |= !value.is_finite_value();");
+                            w.line("level.set(point, value);");
                         });
                     }
+                    w.line("is_bad");
                 },
             );
             w.line("");
@@ -864,7 +873,6 @@ impl<'a> Emitter<'a> {
     fn emit_initial(&self, w: &mut Writer) {
         for (index, field) in self.program.fields.iter().enumerate() {
             let code = &self.fields[index];
-            let id = FieldId::new(index);
             for (level, init) in &field.init {
                 if *level == Level::Prev && field.levels < 3 {
                     continue;
@@ -896,20 +904,11 @@ impl<'a> Emitter<'a> {
                     ));
                 }
             }
-            if field.ty == Type::F64 || field.ty == Type::F32 {
-                for (level, _) in &field.init {
-                    if *level == Level::Prev && field.levels < 3 {
-                        continue;
-                    }
-                    w.line(format_args!(
-                        "check_finite({:?}, &f.{}, &layout.{}, 0, rank)?;",
-                        field.name,
-                        code.level(*level),
-                        code.name
-                    ));
-                }
+        }
+        for (field, code) in self.program.fields.iter().zip(&self.fields) {
+            if field.ty.is_real() {
+                w.line(format_args!("check_finite({:?}, &f.{1}, &layout.{1}, 0, rank)?;", field.name, code.name));
             }
-            let _ = id;
         }
         let initial: Vec<usize> = (0..self.program.reductions.len())
             .filter(|index| self.program.reductions[*index].initially == Initially::Run)
@@ -920,6 +919,7 @@ impl<'a> Emitter<'a> {
                 let level = if access.level == Level::Next { Level::Now } else { access.level };
                 add_copy(&mut copies, &access, level);
             }
+            w.line("s.begin_step();");
             self.emit_exchange(w, &copies, 0);
             let call = self.reduction_call(index, Some(Level::Now));
             w.line(format_args!("let total = combine(team, vec![{call}])?.remove(0);"));
@@ -990,6 +990,7 @@ impl<'a> Emitter<'a> {
     fn emit_step(&self, w: &mut Writer) {
         let program = self.program;
         w.line("s.begin_step();");
+        w.line(format_args!("let mut is_bad = [false; {}];", program.fields.len()));
         for (index, field) in program.fields.iter().enumerate() {
             let id = FieldId::new(index);
             let code = &self.fields[index];
@@ -1002,7 +1003,7 @@ impl<'a> Emitter<'a> {
                 w.line(format_args!("f.{next}.fresh = false;"));
             }
             if field.fixed_sides().next().is_some() && !self.fixes_steadily(id) {
-                w.line(format_args!("fix_{0}(&mut f.{next}, &layout.{0}, &s.at(1));", code.name));
+                w.line(format_args!("is_bad[{index}] |= fix_{0}(&mut f.{next}, &layout.{0}, &s.at(1));", code.name));
             }
         }
         // Levels that nothing in the step changes travel together at its start.
@@ -1039,7 +1040,11 @@ impl<'a> Emitter<'a> {
             if is_touched {
                 let code = &self.fields[index];
                 let produced = if field.levels == 1 { Level::Now } else { Level::Next };
-                w.line(format_args!("fix_{0}(&mut f.{1}, &layout.{0}, &s.at(1));", code.name, code.level(produced)));
+                w.line(format_args!(
+                    "is_bad[{index}] |= fix_{0}(&mut f.{1}, &layout.{0}, &s.at(1));",
+                    code.name,
+                    code.level(produced)
+                ));
                 w.line(format_args!("f.{}.fresh = false;", code.level(produced)));
             }
         }
@@ -1084,17 +1089,9 @@ impl<'a> Emitter<'a> {
             arguments.push(String::from("&s"));
             w.line(format_args!("// {}", self.quote(update.span)));
             let call = format!("{}({})", update_name(number, part), arguments.join(", "));
-            if self.program.fields[field.index()].ty.is_real() {
-                w.block(format_args!("if {call}"), |w| {
-                    w.line(format_args!(
-                        "check_finite({:?}, &f.{}, &layout.{}, s.step + 1, rank)?;",
-                        self.program.fields[field.index()].name,
-                        code.level(level),
-                        code.name
-                    ));
-                });
-            } else {
-                w.line(format_args!("{call};"));
+            match self.program.fields[field.index()].ty.is_real() {
+                true => w.line(format_args!("is_bad[{}] |= {call};", field.index())),
+                false => w.line(format_args!("{call};")),
             }
             w.line(format_args!("f.{}.fresh = false;", code.level(level)));
         }
@@ -1131,14 +1128,8 @@ impl<'a> Emitter<'a> {
                     _ => format!("f.{name}.get(point) + {}", parenthesised(&texts[0])),
                 };
                 w.line(format_args!("f.{name}.set(point, {sum});"));
-                if field.ty.is_real() {
-                    w.block(format_args!("if !f.{name}.get(point).is_finite_value()"), |w| {
-                        w.line(format_args!(
-                            "check_finite({:?}, &f.{name}, &layout.{}, s.step + 1, rank)?;",
-                            field.name, code.name
-                        ));
-                    });
-                }
+                let index = source.field.index();
+                w.line(format_args!("is_bad[{index}] |= !f.{name}.get(point).is_finite_value();"));
             });
             w.line(format_args!("f.{name}.fresh = false;"));
         }
@@ -1148,16 +1139,15 @@ impl<'a> Emitter<'a> {
     fn emit_nearest(&self, w: &mut Writer, field: FieldId, position: &[ExprId]) {
         let code = &self.fields[field.index()];
         let declared = &self.program.fields[field.index()];
-        let grid = &self.program.grids[declared.grid.index()];
         let mut parts = vec![String::from("0"); AXES_MAX];
         for (axis, wanted) in position.iter().enumerate() {
             let slot = code.slot(axis);
-            let whole = self.block_text(grid.axes[axis].position);
-            let coordinate = match declared.places[axis] {
-                Place::Whole => format!("|i{axis}: i64| {whole}"),
-                Place::Half => format!("|i{axis}: i64| halfway(|i{axis}: i64| {whole}, i{axis})"),
-            };
-            parts[slot] = format!("nearest({}, layout.{}.shape.points[{slot}], {coordinate})", self.scalar(*wanted), code.name);
+            let coordinate = self.block_text(declared.positions[axis]);
+            parts[slot] = format!(
+                "nearest({}, layout.{}.shape.points[{slot}], |i{axis}: i64| {coordinate})",
+                self.block_text(*wanted),
+                code.name
+            );
         }
         w.line(format_args!("let point = [{}];", parts.join(", ")));
     }
@@ -1203,6 +1193,17 @@ impl<'a> Emitter<'a> {
             }
         }
         w.line("s.end_step();");
+        for (index, field) in program.fields.iter().enumerate() {
+            if field.ty.is_real() && field.kind == FieldKind::Evolving {
+                let code = &self.fields[index];
+                w.block(format_args!("if is_bad[{index}]"), |w| {
+                    w.line(format_args!(
+                        "check_finite({:?}, &f.{1}, &layout.{1}, s.step, rank)?;",
+                        field.name, code.name
+                    ));
+                });
+            }
+        }
         for print in &program.prints {
             if let When::Every(every) = print.when {
                 w.block(format_args!("if s.step % {} == 0", parenthesised(&self.scalar(every))), |w| {
@@ -1327,11 +1328,8 @@ impl<'a> Emitter<'a> {
                                 .map(|axis| {
                                     let declared = &grid.axes[axis];
                                     let name = declared.coordinate.as_ref().unwrap_or(&declared.index);
-                                    let whole = self.block_text(declared.position);
-                                    let at = |point: &str| match field.places[axis] {
-                                        Place::Whole => format!("{{ let i{axis}: i64 = {point}; ({whole}) as f64 }}"),
-                                        Place::Half => format!("halfway(|i{axis}: i64| ({whole}) as f64, {point})"),
-                                    };
+                                    let coordinate = self.block_text(field.positions[axis]);
+                                    let at = |point: &str| format!("{{ let i{axis}: i64 = {point}; {coordinate} }}");
                                     let last = format!("layout.{}.shape.points[{}] - 1", code.name, code.slot(axis));
                                     format!("({name:?}, {}, {})", at("0"), at(&last))
                                 })
