@@ -4,5 +4,7 @@
 mod embed;
 
 fn main() {
+    println!("cargo::rerun-if-changed=src/syntax/grammar.lalrpop");
+    lalrpop::Configuration::new().use_cargo_dir_conventions().process().expect("the grammar is well formed");
     embed::embed();
 }

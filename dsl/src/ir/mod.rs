@@ -247,6 +247,8 @@ pub struct Field {
     pub levels: u32,
     /// Number of stored points per axis; static [`Type::I64`] scalars.
     pub lens: Vec<ExprId>,
+    /// The coordinate of the field's own points per axis, over [`ExprKind::Index`]; [`Type::F64`].
+    pub positions: Vec<ExprId>,
     /// Initial values by level, [`Level::Now`] first, then [`Level::Prev`] if it is kept.
     pub init: Vec<(Level, Init)>,
     /// Rules, one per side of the grid, in the order of [`Side::ALL`].

@@ -117,8 +117,8 @@ pub struct StepPart {
     pub exchange: Exchange,
     /// Index into `Program::statements`.
     pub statement: usize,
-    /// Fields with one level that the statement reads away from the point and also writes: they need a copy of their
-    /// values from before the statement.
+    /// Fields with one level that a `together` group both writes and reads: they need a copy of their values from
+    /// before the group, which all of its reads use.
     pub snapshot: Vec<FieldId>,
 }
 
@@ -139,4 +139,21 @@ pub struct Plan {
     pub parts: Vec<StepPart>,
     /// Before each reduction, in order of declaration: halos that it reads and no statement has fetched.
     pub reductions: Vec<Exchange>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        fn planned<T>(done: T) -> Planned<T> {
+            Planned { asked: None, span: None, done, why: String::from("not planned yet") }
+        }
+        Plan {
+            decompose: planned(Decompose::Blocks),
+            epoch: planned(Epoch::Auto),
+            overlap: planned(Overlap::None),
+            block: planned(TimeBlock(1)),
+            prologue: Exchange::default(),
+            parts: Vec::new(),
+            reductions: Vec::new(),
+        }
+    }
 }

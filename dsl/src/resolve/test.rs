@@ -1,0 +1,1 @@
+//! Names: an input and what is said about it.

@@ -1,0 +1,1 @@
+//! Plans: an input and its exchanges.

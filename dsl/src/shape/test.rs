@@ -1,0 +1,1 @@
+//! Footprints: an input and its halo.

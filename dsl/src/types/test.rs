@@ -1,0 +1,1 @@
+//! Types: an input and what becomes of it.
