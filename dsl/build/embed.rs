@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 /// Folders of the workspace that a program needs, beside its `Cargo.toml` and `Cargo.lock`.
 const FOLDERS: [&str; 2] = ["runtime", "macros"];
 /// Folders within them that it does not need.
-const LEFT_OUT: [&str; 5] = ["target", "tests", "benches", "examples", "bindings"];
+const LEFT_OUT: [&str; 4] = ["target", "benches", "examples", "bindings"];
 
 /// Writes `embedded.rs`: a list of paths and contents.
-pub fn embed() {
+pub(crate) fn embed() {
     let workspace = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("..");
     let mut files = Vec::new();
     for name in ["Cargo.toml", "Cargo.lock"] {

@@ -18,9 +18,6 @@ pub struct Picture {
     pub values: Vec<f32>,
 }
 
-/// Names of the colour maps.
-pub const COLORMAPS: [&str; 6] = ["viridis", "plasma", "magma", "inferno", "gray", "coolwarm"];
-
 /// Longest and shortest side of the plot area, in pixels.
 const PLOT_MAX: f64 = 720.0;
 const PLOT_MIN: f64 = 240.0;

@@ -16,23 +16,23 @@ use rma_dsl::back::rust::prelude::files::EVENTS_VARIABLE;
 use rma_dsl::picture::{Picture, draw};
 
 /// A run.
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     /// The launcher.
-    pub launcher: &'a Path,
+    pub(crate) launcher: &'a Path,
     /// The program.
-    pub program: &'a Path,
+    pub(crate) program: &'a Path,
     /// Arguments of the program.
-    pub arguments: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
     /// Number of ranks.
-    pub ranks: u32,
+    pub(crate) ranks: u32,
     /// Name of the transport.
-    pub transport: &'a str,
+    pub(crate) transport: &'a str,
     /// Time limit of blocking calls, in seconds.
-    pub timeout: Option<f64>,
+    pub(crate) timeout: Option<f64>,
     /// Steps after which the run ends at the latest, if that is known.
-    pub steps_max: Option<u64>,
+    pub(crate) steps_max: Option<u64>,
     /// Where the program leaves its fields for comparison.
-    pub dump: Option<&'a Path>,
+    pub(crate) dump: Option<&'a Path>,
 }
 
 /// Longest path of a socket.
@@ -44,7 +44,7 @@ const FRAME_POINTS_MAX: usize = 1 << 30;
 ///
 /// # Errors
 /// A sentence, when the job could not be started or a picture could not be written.
-pub fn run(job: &Job<'_>) -> Result<u8, String> {
+pub(crate) fn run(job: &Job<'_>) -> Result<u8, String> {
     let folder = Folder::new()?;
     let socket = folder.path.join("events");
     let listener = UnixListener::bind(&socket).map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
@@ -188,9 +188,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
 }
 
 /// A private folder that goes away with its owner.
-pub struct Folder {
+pub(crate) struct Folder {
     /// Where it is.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
 }
 
 impl Folder {
@@ -198,7 +198,7 @@ impl Folder {
     ///
     /// # Errors
     /// A sentence with the path.
-    pub fn new() -> Result<Folder, String> {
+    pub(crate) fn new() -> Result<Folder, String> {
         use std::os::unix::fs::DirBuilderExt;
         let mut base = std::env::temp_dir();
         if SOCKET_PATH_MAX < base.as_os_str().len() + 60 {

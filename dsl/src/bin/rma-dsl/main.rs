@@ -14,7 +14,10 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use rma_dsl::back;
-use rma_dsl::ir::Setting;
+use rma_dsl::Settings;
+use rma_dsl::ir::{Decompose, Epoch, Overlap, Setting};
+
+use rma_dsl::schedule::{BLOCK_MAX as BLOCK_MAX_U64, EPOCHS};
 
 use front::Loaded;
 use launch::Job;
@@ -78,9 +81,15 @@ struct Run {
     /// How the grids are cut: blocks, rows, or parts per axis such as 2x2
     #[arg(long, value_name = "CUT", value_parser = parse_cut)]
     decompose: Option<String>,
-    /// How halos travel: fence
-    #[arg(long, value_name = "SCHEDULE")]
-    epoch: Option<String>,
+    /// How halos travel, such as fence or 'pscw(weak)'
+    #[arg(long, value_name = "SCHEDULE", value_parser = parse_epoch)]
+    epoch: Option<Epoch>,
+    /// Whether the core is computed while halos travel: core or none
+    #[arg(long, value_name = "HOW", value_parser = parse_overlap)]
+    overlap: Option<Overlap>,
+    /// Steps between two exchanges
+    #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..=BLOCK_MAX))]
+    block: Option<u32>,
     /// How ranks reach each other
     #[arg(long, value_enum, default_value_t = Transport::Auto)]
     transport: Transport,
@@ -130,6 +139,9 @@ impl Transport {
 /// More ranks than any machine that this is meant for has cores.
 const RANKS_MAX: i64 = 4096;
 
+/// As the language has it.
+const BLOCK_MAX: i64 = BLOCK_MAX_U64 as i64;
+
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
@@ -144,6 +156,14 @@ fn parse_cut(text: &str) -> Result<String, String> {
     }
 }
 
+fn parse_epoch(text: &str) -> Result<Epoch, String> {
+    Epoch::parse(text).ok_or_else(|| format!("schedules are {}", EPOCHS.join(", ")))
+}
+
+fn parse_overlap(text: &str) -> Result<Overlap, String> {
+    Overlap::parse(text).ok_or_else(|| String::from("an overlap is core or none"))
+}
+
 fn parse_seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && 0.0 < seconds => Ok(seconds),
@@ -151,8 +171,9 @@ fn parse_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn settings(set: &[(String, String)]) -> Vec<Setting> {
-    set.iter().map(|(name, value)| Setting { name: name.clone(), value: value.clone() }).collect()
+fn settings(set: &[(String, String)]) -> Settings {
+    let set = set.iter().map(|(name, value)| Setting { name: name.clone(), value: value.clone() }).collect();
+    Settings { set, ..Settings::default() }
 }
 
 fn main() -> ExitCode {
@@ -187,13 +208,13 @@ impl From<String> for Stop {
 }
 
 fn check(input: &Input) -> Result<u8, Stop> {
-    let loaded = front::load(&input.file, &settings(&input.set), None)?;
+    let loaded = front::load(&input.file, &settings(&input.set))?;
     print_text(&front::parameters(&loaded.program))?;
     Ok(0)
 }
 
 fn compile(input: &Input, emit: Emit, output: Option<PathBuf>) -> Result<u8, Stop> {
-    let loaded = front::load(&input.file, &settings(&input.set), None)?;
+    let loaded = front::load(&input.file, &settings(&input.set))?;
     let text = match emit {
         Emit::Rust => rust_text(&loaded)?,
         Emit::Ir => front::ir_text(&loaded.program),
@@ -218,6 +239,9 @@ fn print_text(text: &str) -> Result<(), Stop> {
 }
 
 fn rust_text(loaded: &Loaded) -> Result<String, Stop> {
+    if let Some(sentence) = front::missing_schedule(&loaded.program) {
+        return Err(Stop::Sentence(sentence));
+    }
     back::rust::emit(&loaded.program, &loaded.text)
         .map_err(|missing| Stop::Sentence(format!("the Rust back end cannot do {} yet", missing.join(", "))))
 }
@@ -227,7 +251,7 @@ fn help(run: &Run) -> Result<u8, Stop> {
     let run_help = command.find_subcommand_mut("run").map(|run| run.render_help().to_string());
     print_text(&run_help.unwrap_or_default())?;
     if let Some(file) = &run.file {
-        let loaded = front::load(file, &[], None)?;
+        let loaded = front::load(file, &Settings::default())?;
         print_text(&format!("\n{}", front::parameters(&loaded.program)))?;
     }
     Ok(0)
@@ -235,8 +259,14 @@ fn help(run: &Run) -> Result<u8, Stop> {
 
 fn execute(run: &Run) -> Result<u8, Stop> {
     let Some(file) = &run.file else { return Err(Stop::Sentence(String::from("no program is given"))) };
-    let settings = settings(&run.set);
-    let loaded = front::load(file, &settings, run.epoch.as_deref())?;
+    let settings = Settings {
+        epoch: run.epoch,
+        decompose: run.decompose.as_deref().and_then(Decompose::parse),
+        overlap: run.overlap,
+        block: run.block,
+        ..settings(&run.set)
+    };
+    let loaded = front::load(file, &settings)?;
     let text = rust_text(&loaded)?;
     let toolchain = Toolchain::find()?;
     let runtime = toolchain.runtime()?;
@@ -245,7 +275,7 @@ fn execute(run: &Run) -> Result<u8, Stop> {
         eprintln!("program {}", if origin == Origin::Cache { "from the cache" } else { "built" });
     }
     let mut arguments: Vec<OsString> = Vec::new();
-    for setting in &settings {
+    for setting in &settings.set {
         arguments.push("--set".into());
         arguments.push(format!("{}={}", setting.name, setting.value).into());
     }

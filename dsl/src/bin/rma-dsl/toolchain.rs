@@ -16,7 +16,7 @@ const EMBEDDED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/embedded
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Parts of the workspace that the runtime is built from.
 const SOURCES: [&str; 2] = ["runtime", "macros"];
-const LEFT_OUT: [&str; 5] = ["target", "tests", "benches", "examples", "bindings"];
+const LEFT_OUT: [&str; 4] = ["target", "benches", "examples", "bindings"];
 /// Changes whenever the layout of the cache does.
 const LAYOUT: &str = "1";
 
@@ -25,21 +25,21 @@ const RUSTC_FLAGS: [&str; 7] =
     ["--edition=2024", "-Copt-level=3", "-Ctarget-cpu=native", "-Cdebuginfo=0", "-Cstrip=debuginfo", "-Ccodegen-units=2", "--cap-lints=allow"];
 
 /// What is needed to run emitted programs.
-pub struct Toolchain {
+pub(crate) struct Toolchain {
     cache: PathBuf,
     rustc: OsString,
     version: String,
 }
 
 /// The built runtime.
-pub struct Runtime {
+pub(crate) struct Runtime {
     folder: PathBuf,
     key: String,
 }
 
 impl Runtime {
     /// The launcher.
-    pub fn launcher(&self) -> PathBuf {
+    pub(crate) fn launcher(&self) -> PathBuf {
         self.folder.join("rma-run")
     }
 }
@@ -49,7 +49,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// A sentence saying what is missing.
-    pub fn find() -> Result<Toolchain, String> {
+    pub(crate) fn find() -> Result<Toolchain, String> {
         let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
         let output = Command::new(&rustc).arg("-vV").stderr(Stdio::inherit()).output();
         let version = match output {
@@ -70,7 +70,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// A sentence; the compiler's own messages are on standard error.
-    pub fn runtime(&self) -> Result<Runtime, String> {
+    pub(crate) fn runtime(&self) -> Result<Runtime, String> {
         let sources = workspace_sources();
         let is_workspace = sources.is_some();
         let sources = match sources {
@@ -156,7 +156,7 @@ impl Toolchain {
     ///
     /// # Errors
     /// A sentence; the compiler's own messages are on standard error.
-    pub fn program(&self, name: &str, text: &str, runtime: &Runtime) -> Result<(PathBuf, Origin), String> {
+    pub(crate) fn program(&self, name: &str, text: &str, runtime: &Runtime) -> Result<(PathBuf, Origin), String> {
         let mut hash = Hash::new();
         for part in [LAYOUT, &self.version, &runtime.key, &processor(), &RUSTC_FLAGS.join(" "), text] {
             hash.add(part.as_bytes());
@@ -192,7 +192,7 @@ impl Toolchain {
 
 /// Where a program came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// It was there.
     Cache,
     /// It has just been built.
