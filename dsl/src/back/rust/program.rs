@@ -202,16 +202,21 @@ impl<'a> Emitter<'a> {
                 }
             })
             .collect();
-        for (accesses, is_everywhere) in all_accesses(program) {
+        for (home, accesses, is_everywhere) in all_accesses(program) {
             for access in accesses {
+                let n_axes = program.fields[access.field.index()].places.len();
+                let extra: Vec<u32> = (0..n_axes).map(|axis| shortfall(program, home, access.field, axis)).collect();
                 let code = &mut fields[access.field.index()];
                 let n_moved = access.offset.iter().filter(|by| **by != 0).count();
                 code.is_box |= 1 < n_moved;
                 for (axis, &by) in access.offset.iter().enumerate() {
                     code.below[axis] = code.below[axis].max(by.min(0).unsigned_abs());
-                    code.above[axis] = code.above[axis].max(by.max(0).unsigned_abs());
-                    // Points that are updated lie at least one point inside a fixed side.
-                    code.reads_beyond_fixed |= 1 < by.abs() || (is_everywhere && by != 0);
+                    let extra = extra.get(axis).copied().unwrap_or(0);
+                    let above = by + extra as i32;
+                    code.above[axis] = code.above[axis].max(above.max(0).unsigned_abs());
+                    // Points that are updated lie at least one point inside a fixed side of their own field.
+                    let is_near = extra == 0 && by.abs() <= 1 && access.field == home && !is_everywhere;
+                    code.reads_beyond_fixed |= by != 0 && !is_near || extra != 0;
                 }
             }
         }
@@ -917,7 +922,7 @@ impl<'a> Emitter<'a> {
             let mut copies = Vec::new();
             for access in self.program.exprs.accesses(self.program.reductions[index].value) {
                 let level = if access.level == Level::Next { Level::Now } else { access.level };
-                add_copy(&mut copies, &access, level);
+                add_copy(self.program, &mut copies, self.program.reductions[index].over, &access, level);
             }
             w.line("s.begin_step();");
             self.emit_exchange(w, &copies, 0);
@@ -1016,7 +1021,7 @@ impl<'a> Emitter<'a> {
                 for access in accesses(program, update) {
                     let is_early =
                         access.level != Level::Next && !written.contains(&(access.field, access.level));
-                    add_copy(if is_early { &mut early } else { &mut mine }, &access, access.level);
+                    add_copy(program, if is_early { &mut early } else { &mut mine }, update.field, &access, access.level);
                 }
             }
             late.push(mine);
@@ -1106,7 +1111,7 @@ impl<'a> Emitter<'a> {
             let read = self.program.exprs.accesses(source.value);
             let mut copies = Vec::new();
             for access in &read {
-                add_copy(&mut copies, access, access.level);
+                add_copy(self.program, &mut copies, source.field, access, access.level);
             }
             w.line(format_args!("// {}", self.quote(source.span)));
             self.emit_exchange(w, &copies, 0);
@@ -1251,7 +1256,7 @@ impl<'a> Emitter<'a> {
                 w.block(format_args!("if due_{index}"), |w| {
                     let mut copies = Vec::new();
                     for access in program.exprs.accesses(reduction.value) {
-                        add_copy(&mut copies, &access, access.level);
+                        add_copy(program, &mut copies, reduction.over, &access, access.level);
                     }
                     self.emit_exchange(w, &copies, 0);
                     w.line(format_args!("shares.push({});", self.reduction_call(index, None)));
@@ -1556,19 +1561,28 @@ fn emit_definition(w: &mut Writer, name: &str, lines: &[String], text: &str, ty:
     }
 }
 
-/// Every access of a statement, and whether it is made at all points, fixed ones included.
-fn all_accesses(program: &Program) -> Vec<(Vec<Access>, bool)> {
+/// By how many points a field that is read ends before the field for whose points it is read.
+fn shortfall(program: &Program, home: FieldId, read: FieldId, axis: usize) -> u32 {
+    let is_shorter = |field: FieldId| {
+        let field = &program.fields[field.index()];
+        field.places[axis] == Place::Half && !field.is_periodic(axis)
+    };
+    u32::from(is_shorter(read) && !is_shorter(home))
+}
+
+/// Every access by the field at whose points it is made, and whether these are all points, fixed ones included.
+fn all_accesses(program: &Program) -> Vec<(FieldId, Vec<Access>, bool)> {
     let mut all = Vec::new();
     for statement in &program.statements {
         for update in statement.updates() {
-            all.push((accesses(program, update), false));
+            all.push((update.field, accesses(program, update), false));
         }
     }
     for reduction in &program.reductions {
-        all.push((program.exprs.accesses(reduction.value), true));
+        all.push((reduction.over, program.exprs.accesses(reduction.value), true));
     }
     for source in &program.sources {
-        all.push((program.exprs.accesses(source.value), true));
+        all.push((source.field, program.exprs.accesses(source.value), true));
     }
     all
 }
@@ -1581,9 +1595,11 @@ fn accesses(program: &Program, update: &Update) -> Vec<Access> {
     all
 }
 
-fn add_copy(copies: &mut Vec<(FieldId, Level)>, access: &Access, level: Level) {
-    let is_shifted = access.offset.iter().any(|by| *by != 0);
-    if is_shifted && !copies.contains(&(access.field, level)) {
+/// Notes that a level's halo is needed, if an access made at the points of `home` can leave what a rank owns.
+fn add_copy(program: &Program, copies: &mut Vec<(FieldId, Level)>, home: FieldId, access: &Access, level: Level) {
+    let n_axes = program.fields[access.field.index()].places.len();
+    let leaves = (0..n_axes).any(|axis| access.offset[axis] != 0 || shortfall(program, home, access.field, axis) != 0);
+    if leaves && !copies.contains(&(access.field, level)) {
         copies.push((access.field, level));
     }
 }
