@@ -7,7 +7,7 @@ pub mod prelude;
 mod program;
 mod writer;
 
-use crate::ir::Program;
+use crate::ir::{Program, Scalars};
 
 /// The text of a planned program. `source` is what the user wrote; its lines appear as comments.
 ///
@@ -19,4 +19,17 @@ pub fn emit(program: &Program, source: &str) -> Result<String, Vec<&'static str>
         true => Ok(program::emit(program, source)),
         false => Err(missing),
     }
+}
+
+/// Whether a number of ranks fits the program's grids under some settings; `flag` goes before what the program says.
+///
+/// # Errors
+/// The sentence that the emitted program would say at start.
+pub fn check_ranks(
+    program: &Program,
+    scalars: &Scalars,
+    ranks: u32,
+    flag: Option<prelude::space::Cut>,
+) -> Result<(), String> {
+    program::check_ranks(program, scalars, ranks as usize, flag)
 }

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, HashMap};
 use super::expression::{Naming, Printer, Varies, type_name};
 use super::names::Names;
 use super::prelude;
+use super::prelude::space::{Cut, Demand};
 use super::writer::Writer;
 use crate::ir::{
     AXES_MAX, Access, Colour, Decompose, End, ExprId, ExprKind, FieldId, FieldKind, Format, Init, Initially, LetId,
-    LetKind, Level, ParamId, Place, Program, Reduction, ReduceOp, ReductionId, Side, SideRule, Statement, TimeRule,
+    LetKind, Level, ParamId, Place, Program, Reduction, ReduceOp, ReductionId, Scalars, Side, SideRule, Statement, TimeRule,
     Type, Update, When,
 };
 
@@ -38,6 +39,39 @@ pub(super) fn missing(program: &Program) -> Vec<&'static str> {
 /// Text of the program. `source` is what the user wrote, for comments.
 pub(super) fn emit(program: &Program, source: &str) -> String {
     Emitter::new(program, source).emit()
+}
+
+/// Whether a number of ranks fits the program's grids; the sentence that the emitted program would say if not.
+pub(super) fn check_ranks(program: &Program, scalars: &Scalars, ranks: usize, flag: Option<Cut>) -> Result<(), String> {
+    let emitter = Emitter::new(program, "");
+    for (index, grid) in program.grids.iter().enumerate() {
+        let n_axes = grid.axes.len();
+        let (part_min, whole_min) = emitter.least(index, n_axes);
+        let mut points = [1; AXES_MAX];
+        for (axis, declared) in grid.axes.iter().enumerate() {
+            points[AXES_MAX - n_axes + axis] = scalars.checked(program, declared.len).i64();
+        }
+        let demand = Demand { points, n_axes, part_min: part_min.map(i64::from), whole_min: whole_min.map(i64::from) };
+        let names: Vec<&str> = grid.axes.iter().map(|axis| axis.index.as_str()).collect();
+        let written = written_cut(program, n_axes);
+        prelude::space::cut(ranks, flag.unwrap_or(written), &demand, &format!("grid {}", grid.name), &names)?;
+    }
+    Ok(())
+}
+
+/// How the program says that a grid of some axes is cut.
+fn written_cut(program: &Program, n_axes: usize) -> Cut {
+    match &program.plan.decompose.done {
+        Decompose::Rows => Cut::Rows,
+        Decompose::Parts(parts) if parts.len() == n_axes => {
+            let mut counts = [1; AXES_MAX];
+            for (count, part) in counts.iter_mut().zip(parts) {
+                *count = *part as usize;
+            }
+            Cut::Parts(counts)
+        }
+        _ => Cut::Blocks,
+    }
 }
 
 /// Names that the emitted functions use for themselves.
@@ -518,34 +552,12 @@ impl<'a> Emitter<'a> {
         let n_axes = grid.axes.len();
         let first = AXES_MAX - n_axes;
         let mut points = vec![String::from("1"); AXES_MAX];
-        let (mut part_min, mut whole_min) = ([1u32; AXES_MAX], [1u32; AXES_MAX]);
         for (axis, declared) in grid.axes.iter().enumerate() {
             points[first + axis] = self.scalar(declared.len);
-            for (field, code) in self.program.fields.iter().zip(&self.fields) {
-                if field.grid.index() != index {
-                    continue;
-                }
-                let width = code.below[axis].max(code.above[axis]);
-                let rule = |end| field.rule(Side { axis, end });
-                let is_mirror = [End::Low, End::High].iter().any(|end| matches!(rule(*end), SideRule::Mirror));
-                let is_shorter = field.places[axis] == Place::Half && !field.is_periodic(axis);
-                let part = width + u32::from(is_mirror && width != 0) + u32::from(is_shorter);
-                part_min[first + axis] = part_min[first + axis].max(part);
-                if field.is_periodic(axis) {
-                    whole_min[first + axis] = whole_min[first + axis].max(width);
-                }
-            }
         }
+        let (part_min, whole_min) = self.least(index, n_axes);
         let names: Vec<String> = grid.axes.iter().map(|axis| format!("{:?}", axis.index)).collect();
-        let written = match &self.program.plan.decompose.done {
-            Decompose::Rows => String::from("Cut::Rows"),
-            Decompose::Parts(parts) if parts.len() == n_axes => {
-                let mut counts = [1; AXES_MAX];
-                counts[..n_axes].copy_from_slice(parts);
-                format!("Cut::Parts({counts:?})")
-            }
-            _ => String::from("Cut::Blocks"),
-        };
+        let written = format!("Cut::{:?}", written_cut(self.program, n_axes));
         w.block_then("let demand = Demand", ";", |w| {
             w.line(format_args!("points: [{}],", points.join(", ")));
             w.line(format_args!("n_axes: {n_axes},"));
@@ -557,6 +569,29 @@ impl<'a> Emitter<'a> {
             "let grid_{index} = prelude::space::cut(n_ranks, cut.unwrap_or({written}), &demand, {what:?}, &[{}])?;",
             names.join(", ")
         ));
+    }
+
+    /// The fewest points that a part of a grid needs per axis, and an axis that is not cut.
+    fn least(&self, grid: usize, n_axes: usize) -> ([u32; AXES_MAX], [u32; AXES_MAX]) {
+        let first = AXES_MAX - n_axes;
+        let (mut part_min, mut whole_min) = ([1; AXES_MAX], [1; AXES_MAX]);
+        for (field, code) in self.program.fields.iter().zip(&self.fields) {
+            if field.grid.index() != grid {
+                continue;
+            }
+            for axis in 0..n_axes {
+                let width = code.below[axis].max(code.above[axis]);
+                let rule = |end| field.rule(Side { axis, end });
+                let is_mirror = [End::Low, End::High].iter().any(|end| matches!(rule(*end), SideRule::Mirror));
+                let is_shorter = field.places[axis] == Place::Half && !field.is_periodic(axis);
+                let part = width + u32::from(is_mirror && width != 0) + u32::from(is_shorter);
+                part_min[first + axis] = part_min[first + axis].max(part);
+                if field.is_periodic(axis) {
+                    whole_min[first + axis] = whole_min[first + axis].max(width);
+                }
+            }
+        }
+        (part_min, whole_min)
     }
 
     fn emit_placed(&self, w: &mut Writer, id: FieldId, field: &crate::ir::Field) {
@@ -1356,6 +1391,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn emit_end(&self, w: &mut Writer) {
+        w.line("// A rank that failed in its last step is noticed before anything is said to be finished.");
+        w.line("team.barrier()?;");
         for print in self.program.prints.iter().filter(|print| print.when == When::AtEnd) {
             self.emit_print(w, print);
         }

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use rma_dsl::back;
+use rma_dsl::back::rust::prelude::space::Cut;
 use rma_dsl::Settings;
 use rma_dsl::ir::{Decompose, Epoch, Overlap, Setting};
 
@@ -150,7 +151,7 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
 }
 
 fn parse_cut(text: &str) -> Result<String, String> {
-    match back::rust::prelude::space::Cut::parse(text) {
+    match Cut::parse(text) {
         Some(_) => Ok(text.to_string()),
         None => Err(String::from("a cut is blocks, rows, or parts per axis such as 2x2")),
     }
@@ -268,6 +269,8 @@ fn execute(run: &Run) -> Result<u8, Stop> {
     };
     let loaded = front::load(file, &settings)?;
     let text = rust_text(&loaded)?;
+    let cut = run.decompose.as_deref().and_then(Cut::parse);
+    back::rust::check_ranks(&loaded.program, &loaded.scalars, run.ranks, cut)?;
     let toolchain = Toolchain::find()?;
     let runtime = toolchain.runtime()?;
     let (program, origin) = toolchain.program(&loaded.program.name, &text, &runtime)?;

@@ -146,12 +146,12 @@ pub fn cut(ranks: usize, cut: Cut, demand: &Demand, what: &str, axis_names: &[&s
     let sizes: Vec<String> = demand.points[first..].iter().map(i64::to_string).collect();
     let needs: Vec<String> = (first..AXES)
         .filter(|axis| demand.part_min[*axis] > 1)
-        .map(|axis| format!("{} along {}", demand.part_min[axis], axis_names[axis - first]))
+        .map(|axis| format!("{} points along {}", demand.part_min[axis], axis_names[axis - first]))
         .collect();
     let because = if needs.is_empty() {
         String::from("each rank needs at least one point")
     } else {
-        format!("the halo needs parts of at least {} points", needs.join(" and "))
+        format!("the halo needs parts of at least {}", needs.join(" and "))
     };
     let remedy = match largest {
         Some(largest) => format!("at most {largest} ranks fit"),
@@ -685,8 +685,8 @@ mod tests {
         assert_eq!(cut(6, Cut::Parts([2, 3, 1]), &demand(30, 17, 1), "grid G", &["i", "j"]), Ok([1, 2, 3]));
         assert_eq!(
             blocks(7, &demand(6, 6, 2)),
-            Err("grid G has 6x6 points, too few for 7 ranks: the halo needs parts of at least 2 along i and 2 along j \
-                 points; at most 6 ranks fit"
+            Err("grid G has 6x6 points, too few for 7 ranks: the halo needs parts of at least 2 points along i and 2 \
+                 points along j; at most 6 ranks fit"
                 .into())
         );
         assert_eq!(
