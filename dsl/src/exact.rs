@@ -128,8 +128,8 @@ fn scale(value: f64, from: usize) -> f64 {
     let exponent = from as i64 - 1074;
     match exponent {
         // Subnormal numbers and those next to them: the value is a whole multiple of the smallest number.
-        ..=-1022 => value * f64::from_bits(1) * 2f64.powi((exponent + 1074) as i32),
-        ..=971 => value * 2f64.powi(exponent as i32),
+        i64::MIN..=-1022 => value * f64::from_bits(1) * 2f64.powi((exponent + 1074) as i32),
+        -1021..=971 => value * 2f64.powi(exponent as i32),
         _ => f64::INFINITY,
     }
 }

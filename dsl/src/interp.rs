@@ -156,7 +156,25 @@ type Point = [i64; AXES_MAX];
 struct Store {
     lens: [i64; AXES_MAX],
     n_axes: usize,
-    levels: BTreeMap<Level, Vec<Value>>,
+    levels: Levels,
+}
+
+/// The kept levels; those that a field does not keep are empty.
+#[derive(Default)]
+struct Levels([Vec<Value>; 3]);
+
+impl std::ops::Index<Level> for Levels {
+    type Output = Vec<Value>;
+
+    fn index(&self, level: Level) -> &Vec<Value> {
+        &self.0[level as usize]
+    }
+}
+
+impl std::ops::IndexMut<Level> for Levels {
+    fn index_mut(&mut self, level: Level) -> &mut Vec<Value> {
+        &mut self.0[level as usize]
+    }
 }
 
 impl Store {
@@ -260,7 +278,7 @@ impl<'a> Run<'a> {
             .map(|(field, lens)| Store {
                 lens: std::array::from_fn(|axis| lens.get(axis).map_or(1, |&len| len as i64)),
                 n_axes: field.places.len(),
-                levels: BTreeMap::new(),
+                levels: Levels::default(),
             })
             .collect();
         Run {
@@ -306,7 +324,7 @@ impl<'a> Run<'a> {
                         }
                     },
                 };
-                self.stores[f].levels.insert(*level, values);
+                self.stores[f].levels[*level] = values;
                 self.fix(id, *level, level.shift())?;
             }
         }
@@ -336,8 +354,8 @@ impl<'a> Run<'a> {
         }
         for (f, field) in program.fields.iter().enumerate() {
             if 2 <= field.levels {
-                let now = self.stores[f].levels[&Level::Now].clone();
-                self.stores[f].levels.insert(Level::Next, now);
+                let now = self.stores[f].levels[Level::Now].clone();
+                self.stores[f].levels[Level::Next] = now;
                 self.fix(FieldId::new(f), Level::Next, self.step + 1)?;
             }
         }
@@ -345,7 +363,7 @@ impl<'a> Run<'a> {
             self.before.clear();
             if let Statement::Together(updates) = statement {
                 for update in updates {
-                    let values = self.stores[update.field.index()].levels[&Level::Now].clone();
+                    let values = self.stores[update.field.index()].levels[Level::Now].clone();
                     self.before.insert(update.field, values);
                 }
             }
@@ -360,7 +378,7 @@ impl<'a> Run<'a> {
             let level = produced(&program.fields[source.field.index()]);
             let store = &mut self.stores[source.field.index()];
             let position = store.position(point);
-            let slot = &mut store.levels.get_mut(&level).expect("kept")[position];
+            let slot = &mut store.levels[level][position];
             *slot = apply_binary(BinaryOp::Add, *slot, added).expect("a sum has no arithmetic error");
         }
         for (f, field) in program.fields.iter().enumerate() {
@@ -376,11 +394,11 @@ impl<'a> Run<'a> {
         for (f, field) in program.fields.iter().enumerate() {
             let levels = &mut self.stores[f].levels;
             if field.levels == 3 {
-                let now = levels[&Level::Now].clone();
-                levels.insert(Level::Prev, now);
+                let now = levels[Level::Now].clone();
+                levels[Level::Prev] = now;
             }
-            if let Some(next) = levels.remove(&Level::Next) {
-                levels.insert(Level::Now, next);
+            if 2 <= field.levels {
+                levels[Level::Now] = std::mem::take(&mut levels[Level::Next]);
             }
         }
         if program.time.rule == TimeRule::RunningSum {
@@ -430,7 +448,7 @@ impl<'a> Run<'a> {
         }
         let fields = self.program.fields.iter().enumerate().map(|(f, field)| {
             let store = &self.stores[f];
-            let values = &store.levels[&Level::Now];
+            let values = &store.levels[Level::Now];
             let is_free = |point: &Point| !field.fixed_sides().any(|(side, _)| store.is_at(*point, side));
             let free = store.points().filter(is_free).map(|point| values[store.position(point)]);
             FieldValues {
@@ -475,8 +493,10 @@ impl<'a> Run<'a> {
         let f = update.field.index();
         let field = &program.fields[f];
         let level = produced(field);
+        let fixed: Vec<Side> = field.fixed_sides().map(|(side, _)| side).collect();
+        let (step, time) = (self.step, self.time(Level::Now));
         for point in self.stores[f].points() {
-            let is_fixed = field.fixed_sides().any(|(side, _)| self.stores[f].is_at(point, side));
+            let is_fixed = fixed.iter().any(|&side| self.stores[f].is_at(point, side));
             let parity = point.iter().sum::<i64>() % 2;
             let is_coloured = match update.colour {
                 None => true,
@@ -486,7 +506,6 @@ impl<'a> Run<'a> {
             if is_fixed || !is_coloured {
                 continue;
             }
-            let (step, time) = (self.step, self.time(Level::Now));
             if let Some(condition) = update.condition
                 && !self.at(condition, point, step, time)?.bool()
             {
@@ -495,7 +514,7 @@ impl<'a> Run<'a> {
             let value = self.at(update.value, point, step, time)?;
             let store = &mut self.stores[f];
             let position = store.position(point);
-            store.levels.get_mut(&level).expect("kept")[position] = value;
+            store.levels[level][position] = value;
         }
         Ok(())
     }
@@ -510,7 +529,7 @@ impl<'a> Run<'a> {
                     let value = self.at(value, point, step, time)?;
                     let store = &mut self.stores[id.index()];
                     let position = store.position(point);
-                    store.levels.get_mut(&level).expect("kept")[position] = value;
+                    store.levels[level][position] = value;
                 }
             }
         }
@@ -540,7 +559,7 @@ impl<'a> Run<'a> {
                 let store = &mut self.stores[f];
                 let position = store.position(point);
                 for level in &levels {
-                    let slot = &mut store.levels.get_mut(level).expect("kept")[position];
+                    let slot = &mut store.levels[*level][position];
                     *slot = apply_binary(BinaryOp::Mul, *slot, factor)
                         .expect("a product has no arithmetic error");
                 }
@@ -602,7 +621,7 @@ impl<'a> Run<'a> {
         let probe = &self.program.probes[p];
         let point = self.nearest(probe.field, &probe.position)?;
         let store = &self.stores[probe.field.index()];
-        let value = store.levels[&Level::Now][store.position(point)];
+        let value = store.levels[Level::Now][store.position(point)];
         let row = (self.step as u64, self.time(Level::Now), value);
         self.probes[p].push(row);
         Ok(())
@@ -686,7 +705,7 @@ impl<'a> Run<'a> {
         if let (Level::Now, 1, Some(values)) = (level, field.levels, self.before.get(&id)) {
             return Ok(values[store.position(point)]);
         }
-        Ok(store.levels[&level][store.position(point)])
+        Ok(store.levels[level][store.position(point)])
     }
 
     fn time(&self, level: Level) -> f64 {
@@ -743,7 +762,7 @@ impl<'a> Run<'a> {
             }
             let store = &self.stores[f];
             for point in store.points() {
-                let value = store.levels[&Level::Now][store.position(point)];
+                let value = store.levels[Level::Now][store.position(point)];
                 if !value.is_finite() {
                     let cell = point[..store.n_axes].iter().map(|&at| at as usize).collect();
                     return Err(RunError::NotFinite { field: field.name.clone(), value, cell, step });

@@ -1,7 +1,7 @@
 //! The stencil language compiler.
 //!
 //! `syntax` (text to tree) → `resolve` (names) → `types` (typed IR, functions inlined) → `shape` (footprints, halos,
-//! boundary coverage) → `schedule` (plan) → [`ir`], with [`ir::verify`] after each pass in debug builds.
+//! boundary coverage) → `schedule` (plan) → [`ir`] (and `stability`, a warning from the run's numbers), with [`ir::verify`] after each pass in debug builds.
 //! [`interp`] runs the IR on one rank and is the reference for every back end.
 //!
 //! Passes never read files, never look at the environment and never print. Never links the runtime: it knows `rma`
@@ -17,6 +17,7 @@ pub mod picture;
 pub mod resolve;
 pub mod schedule;
 pub mod shape;
+pub mod stability;
 pub mod syntax;
 pub mod types;
 
@@ -54,6 +55,19 @@ pub struct Compiled {
 /// # Errors
 /// All errors of the file, and its warnings, in the order of the text.
 pub fn compile_front(source: &str, settings: &Settings) -> Result<Compiled, Vec<Diagnostic>> {
+    // The passes recurse over expressions, whose depth is limited; this stack holds that depth in every build.
+    let on_large_stack = std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
+        let thread = builder.spawn_scoped(scope, || compile_here(source, settings)).ok()?;
+        Some(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    on_large_stack.unwrap_or_else(|| compile_here(source, settings))
+}
+
+/// Enough for the deepest nesting that is accepted.
+const STACK_BYTES: usize = 64 << 20;
+
+fn compile_here(source: &str, settings: &Settings) -> Result<Compiled, Vec<Diagnostic>> {
     let parsed = syntax::parse(source);
     let mut diagnostics = parsed.diagnostics;
     let (resolved, found) = resolve::resolve(&parsed.statements, &parsed.broken);
@@ -77,7 +91,10 @@ pub fn compile_front(source: &str, settings: &Settings) -> Result<Compiled, Vec<
     let mut scalars = None;
     if is_clean(&diagnostics) {
         match ir::Scalars::evaluate(&program, &settings.set) {
-            Ok(found) => scalars = Some(found),
+            Ok(found) => {
+                diagnostics.extend(stability::stability(&program, &found));
+                scalars = Some(found);
+            }
             Err(found) => diagnostics.extend(found),
         }
     }

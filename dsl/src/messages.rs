@@ -88,6 +88,8 @@ codes! {
     Unused = "W0001",
     /// A field that nothing looks at.
     FieldUnread = "W0002",
+    /// A step that makes errors grow.
+    Unstable = "W0003",
 }
 
 impl Code {

@@ -5,8 +5,8 @@
 use rma_source::Diagnostic;
 
 use super::{
-    Access, BinaryOp, Call, CompareOp, End, ExprId, ExprKind, Exprs, LetId, LetKind, ParamId, Program,
-    ReductionId, Side, SideRule, Type, UnaryOp, When,
+    AXES_MAX, Access, BinaryOp, Call, CompareOp, End, ExprId, ExprKind, Exprs, Field, LetId, LetKind,
+    ParamId, Program, ReductionId, Side, SideRule, Statement, Type, UnaryOp, When,
 };
 use crate::messages::{Code, did_you_mean};
 
@@ -506,7 +506,9 @@ impl Scalars {
                                     "`--set {}={}` is not possible: {why}",
                                     setting.name, setting.value
                                 ))
-                                .label(param.span, format!("`{}` is declared here", param.name)),
+                                .label(param.span, format!("`{}` is declared here", param.name))
+                                .note("values are decimal numbers, such as 64, 0.5 or 1e-6")
+                                .help(format!("write for example `--set {}=1`", param.name)),
                         );
                         scalars.value(program, param.default, &mut problems)
                     }
@@ -543,6 +545,7 @@ impl Scalars {
         }
         if problems.is_empty() {
             scalars.check_intervals(program, &mut problems);
+            scalars.check_positions(program, &mut problems);
         }
         match problems.is_empty() {
             true => Ok(scalars),
@@ -555,7 +558,7 @@ impl Scalars {
     /// # Errors
     /// Integer division by zero and shifts that go too far.
     pub fn scalar(&self, program: &Program, id: ExprId) -> Result<Value, EvalError> {
-        evaluate(&program.exprs, id, &Static { scalars: self, program })
+        evaluate(&program.exprs, id, &Static { scalars: self, program, point: [0; AXES_MAX] })
     }
 
     /// The value of a static scalar that [`Scalars::evaluate`] has already checked.
@@ -570,8 +573,11 @@ impl Scalars {
         match self.scalar(program, id) {
             Ok(value) => value,
             Err(EvalError { what, at }) => {
-                let found =
-                    Code::ArithmeticAtStart.error(what.to_string()).label(program.exprs[at].span, "here");
+                let found = Code::ArithmeticAtStart
+                    .error(format!("{what}, before the first step"))
+                    .label(program.exprs[at].span, "here")
+                    .note("parameters, lets and sizes are computed at start")
+                    .help("change the expression, or the value of a parameter in it");
                 if !problems.contains(&found) {
                     problems.push(found);
                 }
@@ -635,6 +641,7 @@ impl Scalars {
                 n_points = n_points.saturating_mul(n.max(1) as u64);
                 lens.push(n.max(0) as usize);
             }
+            self.check_colours(program, field, &lens, problems);
             if POINTS_MAX < n_points {
                 problems.push(
                     Code::GridTooLarge
@@ -645,6 +652,88 @@ impl Scalars {
                 );
             }
             self.lens.push(lens);
+        }
+    }
+
+    /// Around a periodic axis colours alternate only if its length is even.
+    fn check_colours(
+        &self,
+        program: &Program,
+        field: &Field,
+        lens: &[usize],
+        problems: &mut Vec<Diagnostic>,
+    ) {
+        let updates = program.statements.iter().flat_map(Statement::updates);
+        for update in updates.filter(|update| update.colour.is_some()) {
+            let same = std::ptr::eq(&program.fields[update.field.index()], field);
+            if !same || field.levels != 1 {
+                continue;
+            }
+            let reads = update.reads.iter().filter(|access| access.field == update.field);
+            let odd = reads.flat_map(|access| {
+                (0..lens.len()).filter(|&axis| {
+                    access.offset[axis] != 0 && field.is_periodic(axis) && lens[axis] % 2 == 1
+                })
+            });
+            if let Some(axis) = odd.min() {
+                let index = &program.grids[field.grid.index()].axes[axis].index;
+                problems.push(
+                    Code::OwnColour
+                        .error(format!(
+                            "`{}` has an odd number of points around the axis `{index}`",
+                            field.name
+                        ))
+                        .label(update.target, "a coloured update in place")
+                        .label(field.span, format!("{} points, periodic", lens[axis]))
+                        .note("the first and the last point are neighbours and have the same colour")
+                        .help("choose an even number of points, or declare two levels"),
+                );
+            }
+        }
+    }
+
+    /// Probes and sources lie between the first and the last point of each axis.
+    fn check_positions(&self, program: &Program, problems: &mut Vec<Diagnostic>) {
+        let probes = program.probes.iter().map(|probe| ("probe", probe.field, &probe.position));
+        let sources = program.sources.iter().map(|source| ("source", source.field, &source.position));
+        for (what, id, position) in probes.chain(sources) {
+            let field = &program.fields[id.index()];
+            for (axis, &wanted) in position.iter().enumerate() {
+                let coordinate = |index: i64| {
+                    let mut at = Static { scalars: self, program, point: [0; AXES_MAX] };
+                    at.point[axis] = index;
+                    evaluate(&program.exprs, field.positions[axis], &at)
+                };
+                let ends = (coordinate(0), coordinate(self.lens[id.index()][axis] as i64 - 1));
+                let (Ok(first), Ok(last)) = ends else { continue };
+                let (first, last) = (first.f64(), last.f64());
+                let at = self.value(program, wanted, problems).f64();
+                if first.min(last) <= at && at <= first.max(last) {
+                    continue;
+                }
+                // Beyond a side with a rule the nearest point stands for what lies there.
+                let end = match (at < first) == (first <= last) {
+                    true => End::Low,
+                    false => End::High,
+                };
+                if !at.is_nan() && !matches!(field.rule(Side { axis, end }), SideRule::None) {
+                    continue;
+                }
+                let grid = &program.grids[field.grid.index()].axes[axis];
+                let axis_name = grid.coordinate.as_ref().unwrap_or(&grid.index);
+                problems.push(
+                    Code::OutsideGrid
+                        .error(format!("this {what} lies outside the grid: {axis_name} = {}", Value::F64(at)))
+                        .label(program.exprs[wanted].span, "outside")
+                        .note(format!(
+                            "the points of `{}` lie from {axis_name} = {} to {}",
+                            field.name,
+                            Value::F64(first),
+                            Value::F64(last)
+                        ))
+                        .help("choose a place within the grid, or give that side a boundary rule"),
+                );
+            }
         }
     }
 
@@ -665,6 +754,7 @@ impl Scalars {
                     Code::IntervalNotPositive
                         .error(format!("`every` needs a positive number of steps, not {n}"))
                         .label(program.exprs[every].span, format!("this is {n}"))
+                        .note("it first acts at that step and then at its multiples")
                         .help("write `every 1` for each step"),
                 );
             }
@@ -682,10 +772,12 @@ fn parse_setting(text: &str, ty: Type) -> Result<Value, String> {
     }
 }
 
-/// Only parameters and static lets.
+/// Parameters and static lets.
 struct Static<'a> {
     scalars: &'a Scalars,
     program: &'a Program,
+    /// Only coordinates look at it.
+    point: [i64; AXES_MAX],
 }
 
 impl Environment for Static<'_> {
@@ -708,8 +800,8 @@ impl Environment for Static<'_> {
         self.program.reductions[id.index()].ty
     }
 
-    fn index(&self, _: usize) -> i64 {
-        panic!("the verifier keeps indices out of static scalars")
+    fn index(&self, axis: usize) -> i64 {
+        self.point[axis]
     }
 
     fn step(&self) -> i64 {

@@ -461,6 +461,8 @@ pub struct Update {
     pub condition: Option<ExprId>,
     /// Filled by the shape pass: every distinct access of value and condition, in order of first appearance.
     pub reads: Vec<Access>,
+    /// The left side.
+    pub target: Span,
     /// The statement.
     pub span: Span,
 }

@@ -150,6 +150,8 @@ pub struct Resolved<'a> {
     pub functions: Vec<FunctionDecl<'a>>,
     /// Reductions.
     pub reductions: Vec<ReduceDecl<'a>>,
+    /// Declarations that use themselves; they were reported and have no value.
+    pub circular: HashSet<Symbol>,
     /// All other statements in order.
     pub rest: Vec<&'a ast::Statement>,
     /// Whether anything uses `t`.
@@ -192,6 +194,7 @@ pub fn resolve<'a>(statements: &'a [ast::Statement], broken: &'a [Name]) -> (Res
         },
         declared: HashMap::new(),
         used: HashSet::new(),
+        meant: HashSet::new(),
         diagnostics: Vec::new(),
     };
     resolver.collect(statements);
@@ -205,6 +208,7 @@ struct Resolver<'a> {
     out: Resolved<'a>,
     declared: HashMap<&'a str, Span>,
     used: HashSet<&'a str>,
+    meant: HashSet<String>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -704,10 +708,13 @@ impl<'a> Resolver<'a> {
         if self.out.broken.contains(name.text.as_str()) {
             return;
         }
-        let mut diagnostic = Code::Undeclared
-            .error(format!("`{}` is not declared", name.text))
-            .label(name.span, format!("no {what} of this name"));
+        let mut diagnostic = Code::Undeclared.error(format!("`{}` is not declared", name.text)).label(
+            name.span,
+            if what == "name" { String::from("no such name") } else { format!("no {what} of this name") },
+        );
         let guess = did_you_mean(&name.text, candidates.into_iter());
+        // The name that was probably meant is not called unused.
+        self.meant.extend(guess.map(String::from));
         diagnostic = diagnostic.note(match what {
             "level" => "a field keeps up to three levels",
             _ => "every name is declared by a statement of the file or is a name of the language",
@@ -828,6 +835,8 @@ impl<'a> Resolver<'a> {
                     .note("lets, functions and reductions are evaluated one after the other, without recursion")
                     .help("break the circle; a value from the step before is `u` or a reduction used by a `let`"),
             );
+            let from = path.iter().position(|other| *other == symbol).unwrap_or(0);
+            self.out.circular.extend(path[from..].iter().copied().chain([symbol]));
             marks.insert(symbol, Mark::default());
             return Mark::default();
         }
@@ -873,6 +882,10 @@ impl<'a> Resolver<'a> {
     }
 
     fn unused(&mut self) {
+        // What could not be read may use anything.
+        if !self.out.broken.is_empty() {
+            return;
+        }
         if self.out.uses_time {
             self.used.insert("dt");
         }
@@ -883,7 +896,7 @@ impl<'a> Resolver<'a> {
             .chain(lets)
             .chain(functions)
             .filter(|(_, name)| {
-                !self.used.contains(name.text.as_str()) && !self.out.broken.contains(name.text.as_str())
+                !self.used.contains(name.text.as_str()) && !self.meant.contains(name.text.as_str())
             })
             .map(|(what, name)| {
                 Code::Unused

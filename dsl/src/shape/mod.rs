@@ -10,7 +10,7 @@ mod test;
 use rma_source::{Applicability, Diagnostic, Span};
 
 use crate::ir::{
-    Access, Colour, End, ExprId, ExprKind, FieldId, FieldKind, Place, Program, Side, SideRule, Stage,
+    Access, Colour, End, ExprId, ExprKind, FieldId, FieldKind, Level, Place, Program, Side, SideRule, Stage,
     Statement, Update,
 };
 use crate::messages::Code;
@@ -26,12 +26,21 @@ pub fn shape(program: &mut Program, facts: &Facts) -> Vec<Diagnostic> {
             let fixed = |side| program.fields[update.field.index()].is_fixed(side);
             outside(program, facts, &update.reads, update.field, fixed, &mut diagnostics);
             if let Statement::Update(update) = statement {
-                in_place(program, update, &mut diagnostics);
+                in_place(program, facts, update, &mut diagnostics);
             }
         }
     }
     for source in &program.sources {
         let reads = program.exprs.accesses(source.value);
+        if let Some(access) = reads.iter().find(|access| access.offset.iter().any(|&offset| offset != 0)) {
+            diagnostics.push(
+                Code::Unsupported
+                    .error("a source that reads a neighbour is not supported yet")
+                    .label(access.span, "not the point itself")
+                    .note("a source acts at one point, after all halos of the step have travelled")
+                    .help("compute the value in a field of its own, and read that at the point"),
+            );
+        }
         outside(program, facts, &reads, source.field, |_| false, &mut diagnostics);
     }
     for reduction in &program.reductions {
@@ -138,7 +147,7 @@ fn outside(
             };
             let found = code
                 .error(title)
-                .label(access.span, format!("up to {beyond} {points} outside along `{axis}`"))
+                .label(access.span, format!("`{}` is {beyond} {points} outside along `{axis}`", as_written(program, access)))
                 .label(field.span, "declared here")
                 .note("a value beyond the grid comes from a rule: a value, an expression, mirror, neumann, periodic or sponge")
                 .help(format!("write for example `boundary {}: {} = 0`", field.name, side.name()));
@@ -149,22 +158,36 @@ fn outside(
     }
 }
 
+/// An access with its offsets from the point, as `u.next[i-1,j]`; functions and halves are worked in.
+fn as_written(program: &Program, access: &Access) -> String {
+    let field = &program.fields[access.field.index()];
+    let axes = &program.grids[field.grid.index()].axes;
+    let indices: Vec<String> = (0..field.places.len())
+        .map(|axis| {
+            let half = match field.places[axis] {
+                Place::Whole => "",
+                Place::Half => "+1/2",
+            };
+            match access.offset[axis] {
+                0 => format!("{}{half}", axes[axis].index),
+                offset => format!("{}{offset:+}{half}", axes[axis].index),
+            }
+        })
+        .collect();
+    let level = match access.level {
+        Level::Prev => ".prev",
+        Level::Now => "",
+        Level::Next => ".next",
+    };
+    format!("{}{level}[{}]", field.name, indices.join(","))
+}
+
 /// Updates in place that read what they write.
-fn in_place(program: &Program, update: &Update, diagnostics: &mut Vec<Diagnostic>) {
+fn in_place(program: &Program, facts: &Facts, update: &Update, diagnostics: &mut Vec<Diagnostic>) {
     let field = &program.fields[update.field.index()];
     if field.levels != 1 {
         return;
     }
-    let index = |access: &Access| -> String {
-        let axes = &program.grids[field.grid.index()].axes;
-        let parts: Vec<String> = (0..axes.len())
-            .map(|axis| match access.offset[axis] {
-                0 => axes[axis].index.clone(),
-                offset => format!("{}{offset:+}", axes[axis].index),
-            })
-            .collect();
-        format!("{}[{}]", field.name, parts.join(","))
-    };
     for access in &update.reads {
         let is_away = access.offset.iter().any(|&offset| offset != 0);
         if access.field != update.field || !is_away {
@@ -173,16 +196,20 @@ fn in_place(program: &Program, update: &Update, diagnostics: &mut Vec<Diagnostic
         let is_own_colour = access.offset.iter().sum::<i32>() % 2 == 0;
         match update.colour {
             None => {
+                let (place, levels) = match facts.levels.get(&update.field) {
+                    Some(&count) => (count, "2"),
+                    None => (Span::at(field.span.end as usize), " levels 2"),
+                };
                 diagnostics.push(
                     Code::ReadWriteConflict
                         .error(format!("this update of `{}` reads a neighbour that it also writes", field.name))
-                        .label(access.span, format!("reads `{}`", index(access)))
-                        .label(update.span, format!("writes `{}` at every point", field.name))
+                        .label(access.span, format!("reads `{}`", as_written(program, access)))
+                        .label(update.target, format!("writes `{}` at every point", field.name))
                         .note("with one level the result would depend on the order in which points are computed")
                         .suggest(
                             "keep the old values: declare two levels",
-                            Span::at(field.span.end as usize),
-                            " levels 2",
+                            place,
+                            levels,
                             Applicability::Unsafe,
                         )
                         .help(format!(
@@ -200,8 +227,8 @@ fn in_place(program: &Program, update: &Update, diagnostics: &mut Vec<Diagnostic
                 diagnostics.push(
                     Code::OwnColour
                         .error(format!("this {word} update of `{}` reads a {word} neighbour", field.name))
-                        .label(access.span, format!("`{}` is {word} too", index(access)))
-                        .label(update.span, format!("writes all {word} points"))
+                        .label(access.span, format!("`{}` is {word} too", as_written(program, access)))
+                        .label(update.target, format!("writes all {word} points"))
                         .note("points of one colour are computed in any order, so they may read the other colour only")
                         .help("read neighbours at an odd distance, or declare two levels"),
                 );

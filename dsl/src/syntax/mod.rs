@@ -98,6 +98,21 @@ pub fn parse_expr(text: &str) -> Option<ast::Expr> {
     grammar::ExprParser::new().parse(tokens.into_iter().map(Ok::<_, SyntaxError>)).ok()
 }
 
+/// The place of a name with its level and indices. Where indices are absent, the parser's own end is the start of the
+/// next token, which is too far.
+pub(crate) fn place_span(
+    name: &Name,
+    level: Option<&Name>,
+    indices: Option<&Vec<ast::Expr>>,
+    whole: Span,
+) -> Span {
+    match (indices, level) {
+        (Some(_), _) => whole,
+        (None, Some(level)) => name.span.to(level.span),
+        (None, None) => name.span,
+    }
+}
+
 pub(crate) fn integer(text: &str, span: Span) -> Result<u64, SyntaxError> {
     let value = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -350,7 +365,7 @@ fn unexpected(
             diagnostic = diagnostic.suggest(
                 "write `*` between factors",
                 Span::at(at.start as usize),
-                "*",
+                "* ",
                 Applicability::Unsafe,
             );
         }

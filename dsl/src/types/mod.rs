@@ -4,11 +4,12 @@
 //! every axis and reads a level that its field keeps. Never looks at sides that accesses cross; that is the shape
 //! pass's.
 
+mod index;
 mod lower;
 #[cfg(test)]
 mod test;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rma_source::{Applicability, Diagnostic, Edit, FileId, Span};
 
@@ -40,6 +41,8 @@ pub const RADIUS_MAX: i32 = 1024;
 pub struct Facts {
     /// Fields some of whose statements were reported; nothing is said about their missing rules.
     pub doubtful: HashSet<FieldId>,
+    /// Where numbers of levels are written.
+    pub levels: HashMap<FieldId, Span>,
 }
 
 /// The result of the pass; the program is whole only if there is no error.
@@ -185,7 +188,9 @@ impl<'a, 'r> Typer<'a, 'r> {
 
     fn static_lets(&mut self) {
         for symbol in self.resolved.order.clone() {
-            if let Symbol::Let(i) = symbol {
+            if let Symbol::Let(i) = symbol
+                && !self.resolved.circular.contains(&symbol)
+            {
                 match self.resolved.lets[i].class {
                     LetClass::Static => self.named(i, LetKind::Static),
                     LetClass::Inline => self.lets[i] = LetState::Inline,
@@ -278,7 +283,10 @@ impl<'a, 'r> Typer<'a, 'r> {
                     }
                     (FieldKind::Constant, 1)
                 }
-                Some(ast::Levels::Count(count)) => (FieldKind::Evolving, self.levels(count)),
+                Some(ast::Levels::Count(count)) => {
+                    self.facts.levels.insert(id, count.span);
+                    (FieldKind::Evolving, self.levels(count))
+                }
                 None if !updated.contains(name) => (FieldKind::Constant, 1),
                 None if coloured.contains(name) => (FieldKind::Evolving, 1),
                 None => (FieldKind::Evolving, 2),
@@ -439,7 +447,10 @@ impl<'a, 'r> Typer<'a, 'r> {
 
     fn field_of(&self, name: &Name) -> Option<usize> {
         match self.resolved.symbols.get(name.text.as_str()) {
-            Some(&Symbol::Field(f)) if !self.broken_fields.contains(&f) => Some(f),
+            // Parameters, lets and grids are typed before there are fields; the names' pass refuses fields in them.
+            Some(&Symbol::Field(f)) if f < self.program.fields.len() && !self.broken_fields.contains(&f) => {
+                Some(f)
+            }
             _ => None,
         }
     }
@@ -474,10 +485,12 @@ impl<'a, 'r> Typer<'a, 'r> {
                         field.written.push(side);
                     }
                     _ => {
+                        let first = self.rule_span(f, side).unwrap_or(span);
                         self.report(
                             Code::BoundaryRules
                                 .error(format!("the {} side of `{}` has two rules", side.name(), name.text))
                                 .label(span, "the second rule")
+                                .label(first, "the first rule")
                                 .note("each side of a field has one rule; `all` is every side")
                                 .help("remove one of them"),
                         );
@@ -698,6 +711,7 @@ impl<'a, 'r> Typer<'a, 'r> {
         self.reductions = (0..self.resolved.reductions.len()).map(|_| None).collect();
         for symbol in self.resolved.order.clone() {
             match symbol {
+                _ if self.resolved.circular.contains(&symbol) => {}
                 Symbol::Let(i) if self.resolved.lets[i].class == LetClass::PerStep => {
                     self.named(i, LetKind::PerStep);
                 }
@@ -945,10 +959,7 @@ impl<'a, 'r> Typer<'a, 'r> {
         earlier.push((f, colour, update.span));
         let context = Context::point(Some(g), self.halves(f), Fields::Allowed(produced));
         let value = self.root(&update.value, &context, Some(ty));
-        let condition = match &update.condition {
-            Some(condition) => Some(self.condition_root(condition, &context)),
-            None => None,
-        };
+        let condition = update.condition.as_ref().map(|condition| self.condition_root(condition, &context));
         let (value, condition) = (value?, condition.transpose()?);
         match failed {
             true => Err(Poison),
@@ -958,6 +969,7 @@ impl<'a, 'r> Typer<'a, 'r> {
                 value,
                 condition,
                 reads: Vec::new(),
+                target: update.target,
                 span: update.span,
             }),
         }
@@ -1114,7 +1126,18 @@ impl<'a, 'r> Typer<'a, 'r> {
         let position = self.position(at, self.program.fields[f].grid.index(), span)?;
         let when = self.when(every)?;
         let format = match format {
-            Some(format) => self.format(format)?,
+            Some(written) => match self.format(written)? {
+                Format::Csv => Format::Csv,
+                _ => {
+                    return Err(self.report(
+                        Code::BadOption
+                            .error(format!("a probe cannot be written as `{}`", written.name.text))
+                            .label(written.name.span, "expected `csv`")
+                            .note("a probe gives one row of numbers per time")
+                            .suggest("write `csv`", written.name.span, "csv", Applicability::Unsafe),
+                    ));
+                }
+            },
             None => Format::Csv,
         };
         let name = file.unwrap_or("probe").to_string();
