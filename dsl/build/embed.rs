@@ -25,7 +25,8 @@ pub(crate) fn embed() {
     let mut text = String::from("[\n");
     for file in files {
         let path = file.canonicalize().expect("it was just listed");
-        let name = file.strip_prefix(&workspace).expect("it lies in the workspace").to_string_lossy().into_owned();
+        let name =
+            file.strip_prefix(&workspace).expect("it lies in the workspace").to_string_lossy().into_owned();
         writeln!(text, "({name:?}, include_bytes!({path:?}) as &[u8]),").expect("a string takes all");
     }
     text.push_str("]\n");

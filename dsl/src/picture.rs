@@ -44,7 +44,11 @@ const NOT_FINITE: Color = [214, 39, 40];
 pub fn draw(picture: &Picture) -> Result<Vec<u8>, String> {
     let expected: usize = picture.points.iter().product();
     if expected != picture.values.len() || picture.points.len() != picture.axes.len() || expected == 0 {
-        return Err(format!("a picture of {:?} points cannot hold {} values", picture.points, picture.values.len()));
+        return Err(format!(
+            "a picture of {:?} points cannot hold {} values",
+            picture.points,
+            picture.values.len()
+        ));
     }
     let canvas = match picture.points[..] {
         [_] => draw_curve(picture),
@@ -173,7 +177,8 @@ fn draw_map(picture: &Picture) -> Canvas {
         None => picture.title.clone(),
         Some(_) => {
             let (name, from, to) = &picture.axes[2];
-            let at = if depth == 1 { *from } else { from + (to - from) * (depth / 2) as f64 / (depth - 1) as f64 };
+            let at =
+                if depth == 1 { *from } else { from + (to - from) * (depth / 2) as f64 / (depth - 1) as f64 };
             format!("{}  {name} = {}", picture.title, short(at))
         }
     };
@@ -229,7 +234,8 @@ fn ticks(lo: f64, hi: f64, n: usize) -> Vec<(f64, String)> {
         return vec![(lo, short(lo))];
     }
     let power = 10f64.powi(rough.log10().floor() as i32);
-    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|by| by * power).find(|step| rough <= *step).unwrap_or(10.0 * power);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].iter().map(|by| by * power).find(|step| rough <= *step).unwrap_or(10.0 * power);
     let (least, most) = (lo.min(hi), lo.max(hi));
     let from = (least / step).ceil() as i64;
     let to = (most / step + 1e-9).floor() as i64;
@@ -264,7 +270,11 @@ fn short(value: f64) -> String {
         false => {
             let text = format!("{value:.2e}");
             let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let digits = if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits };
+            let digits = if digits.contains('.') {
+                digits.trim_end_matches('0').trim_end_matches('.')
+            } else {
+                digits
+            };
             format!("{digits}e{exponent}")
         }
     }
@@ -366,7 +376,15 @@ impl Canvas {
         }
     }
 
-    fn axes(&mut self, left: usize, top: usize, width: usize, height: usize, axes: [&(String, f64, f64); 2], title: &str) {
+    fn axes(
+        &mut self,
+        left: usize,
+        top: usize,
+        width: usize,
+        height: usize,
+        axes: [&(String, f64, f64); 2],
+        title: &str,
+    ) {
         let part = |at: f64, from: f64, to: f64| if from == to { 0.5 } else { (at - from) / (to - from) };
         let (name, from, to) = axes[0];
         for (at, label) in ticks(*from, *to, width / 100) {
@@ -374,7 +392,13 @@ impl Canvas {
             self.fill(x, top + height + 1, 1, TICK, FRAME);
             self.text(&label, x, top + height + TICK + 12, Align::Middle, RasterHeight::Size16);
         }
-        self.text(name, left + width / 2, top + height + MARGIN_BOTTOM - 20, Align::Middle, RasterHeight::Size20);
+        self.text(
+            name,
+            left + width / 2,
+            top + height + MARGIN_BOTTOM - 20,
+            Align::Middle,
+            RasterHeight::Size20,
+        );
         let (name, from, to) = axes[1];
         for (at, label) in ticks(*from, *to, height / 70) {
             let y = top + height - 1 - (part(at, *from, *to) * (height - 1) as f64).round() as usize;

@@ -50,8 +50,12 @@ fn lines(output: &Output) -> Vec<String> {
 
 fn reference(file: &Path, set: &[(&str, &str)]) -> interp::Outcome {
     let text = std::fs::read_to_string(file).expect("the program is there");
-    let set = set.iter().map(|(name, value)| Setting { name: name.to_string(), value: value.to_string() }).collect();
-    let compiled = compile_front(&text, &Settings { set, ..Settings::default() }).expect("the program is right");
+    let set = set
+        .iter()
+        .map(|(name, value)| Setting { name: name.to_string(), value: value.to_string() })
+        .collect();
+    let compiled =
+        compile_front(&text, &Settings { set, ..Settings::default() }).expect("the program is right");
     interp::run(&compiled.program, &compiled.scalars, &Inputs::default()).expect("the program runs")
 }
 
@@ -153,7 +157,18 @@ fn decomposition_and_transport_change_no_bit() {
     let expected = lines(&run(folder.path(), &file, &["--set", "n=24", "--set", "tol=1e-3"]));
     for cut in ["rows", "blocks", "2x2", "1x4", "4x1"] {
         for transport in ["local", "shm"] {
-            let arguments = ["--set", "n=24", "--set", "tol=1e-3", "-n", "4", "--decompose", cut, "--transport", transport];
+            let arguments = [
+                "--set",
+                "n=24",
+                "--set",
+                "tol=1e-3",
+                "-n",
+                "4",
+                "--decompose",
+                cut,
+                "--transport",
+                transport,
+            ];
             assert_eq!(lines(&run(folder.path(), &file, &arguments)), expected, "{cut} {transport}");
         }
     }
@@ -173,7 +188,8 @@ fn read_npy(path: &Path) -> (String, Vec<f64>) {
     assert!(bytes.starts_with(b"\x93NUMPY\x01\x00"));
     let start = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     assert_eq!(start % 64, 0);
-    let values = bytes[start..].chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect();
+    let values =
+        bytes[start..].chunks_exact(8).map(|word| f64::from_le_bytes(word.try_into().unwrap())).collect();
     (text(&bytes[10..start]), values)
 }
 
@@ -189,7 +205,8 @@ fn outputs_hold_the_field() {
     let base = format!("heat2d_u_{:06}", outcome.steps);
     let (header, values) = read_npy(&folder.path().join(format!("{base}.npy")));
     assert!(header.starts_with("{'descr': '<f8', 'fortran_order': False, 'shape': (12, 12), }"), "{header}");
-    let expected: Vec<u64> = outcome.fields[0].values.iter().map(|value| Value::f64(*value).to_bits()).collect();
+    let expected: Vec<u64> =
+        outcome.fields[0].values.iter().map(|value| Value::f64(*value).to_bits()).collect();
     assert_eq!(values.iter().map(|value| value.to_bits()).collect::<Vec<_>>(), expected);
     let bytes = std::fs::read(folder.path().join(format!("{base}.png"))).expect("there is a picture");
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("it is a PNG file");
@@ -242,7 +259,8 @@ fn a_value_that_is_not_finite_ends_the_run() {
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(text(&output.stdout), "");
         let stderr = text(&output.stderr);
-        let expected = format!("rank {rank}: error: u is not finite (inf) at cell (11), step 9, rank {rank}\n");
+        let expected =
+            format!("rank {rank}: error: u is not finite (inf) at cell (11), step 9, rank {rank}\n");
         assert!(stderr.contains(&expected), "{stderr}");
     }
 }
@@ -265,7 +283,11 @@ fn wrong_calls_are_refused() {
         (&["run", heat, "--set", "n=2"], 1, "below the smallest allowed value 8"),
         (&["run", heat, "--set", "n=8", "-n", "100"], 1, "too few for 100 ranks"),
         (&["run", heat, "--set", "n=8", "-n", "9", "--decompose", "rows"], 1, "at most 8 ranks fit"),
-        (&["run", heat, "-n", "3", "--decompose", "2x2"], 1, "a decomposition into 2x2 parts of grid G does not fit 3 ranks"),
+        (
+            &["run", heat, "-n", "3", "--decompose", "2x2"],
+            1,
+            "a decomposition into 2x2 parts of grid G does not fit 3 ranks",
+        ),
         (&["run", heat, "--decompose", "2y2"], 2, "a cut is blocks, rows, or parts per axis"),
         (&["run", heat, "--epoch", "fench"], 2, "schedules are auto, fence"),
     ];
@@ -301,7 +323,10 @@ fn parameters_are_listed() {
         }
         let listed = lines(&command.output().expect("the driver starts"));
         let n = listed.iter().find(|line| line.trim_start().starts_with("n ")).expect("n is listed");
-        assert_eq!(n.split_whitespace().collect::<Vec<_>>(), ["n", "int", "128", "8..", "points", "per", "side"]);
+        assert_eq!(
+            n.split_whitespace().collect::<Vec<_>>(),
+            ["n", "int", "128", "8..", "points", "per", "side"]
+        );
     }
 }
 
@@ -328,7 +353,8 @@ fn the_plan_is_told() {
 
 /// A program that no other test has, so that its place in the cache is known to be empty.
 fn fresh_program(folder: &Path, name: &str) -> PathBuf {
-    let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("time goes on").as_nanos();
+    let stamp =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("time goes on").as_nanos();
     let file = folder.join(format!("{name}.rma"));
     let text = format!(
         "program {name}\nparam mark : int = {}\nparam steps : int = 10\ngrid L(i: 16)\nfield u on L levels 2\n\
@@ -348,7 +374,8 @@ fn a_damaged_cache_entry_is_built_again() {
     let first = lines(&run(folder.path(), &file, &[]));
     let find = || {
         let entries = std::fs::read_dir(&cache).expect("the cache is there").flatten();
-        let found: Vec<PathBuf> = entries.map(|entry| entry.path().join(&name)).filter(|path| path.is_file()).collect();
+        let found: Vec<PathBuf> =
+            entries.map(|entry| entry.path().join(&name)).filter(|path| path.is_file()).collect();
         assert_eq!(found.len(), 1, "one entry per program: {found:?}");
         found[0].clone()
     };
@@ -432,7 +459,8 @@ enum DriverEnds {
 
 #[test]
 fn a_killed_rank_ends_the_run() {
-    let output = end_one("victim", |word| processes(word, "RMA_RANK=1"), DriverEnds::No).expect("the driver lives");
+    let output =
+        end_one("victim", |word| processes(word, "RMA_RANK=1"), DriverEnds::No).expect("the driver lives");
     assert_eq!(output.status.code(), Some(137));
     let stderr = text(&output.stderr);
     assert!(stderr.contains("rank 1") && stderr.contains("was killed by signal 9"), "{stderr}");

@@ -270,8 +270,12 @@ impl<'a, N: Naming> Printer<'a, N> {
             ExprKind::Unary(op, a) => {
                 let a = self.node(a, false);
                 match (op, ty) {
-                    (UnaryOp::Neg, Type::I64 | Type::U64) => Text::atom(format!("{}.wrapping_neg()", a.at_least(Binds::Atom))),
-                    (UnaryOp::Neg, _) => Text { text: format!("-{}", a.at_least(Binds::Unary)), binds: Binds::Unary },
+                    (UnaryOp::Neg, Type::I64 | Type::U64) => {
+                        Text::atom(format!("{}.wrapping_neg()", a.at_least(Binds::Atom)))
+                    }
+                    (UnaryOp::Neg, _) => {
+                        Text { text: format!("-{}", a.at_least(Binds::Unary)), binds: Binds::Unary }
+                    }
                     (UnaryOp::Not | UnaryOp::BitNot, _) => {
                         Text { text: format!("!{}", a.at_least(Binds::Unary)), binds: Binds::Unary }
                     }
@@ -387,7 +391,8 @@ fn binary(op: BinaryOp, ty: Type, a: Text, b: Text) -> Text {
         binds,
     };
     let call = |name: &str, a: Text, b: Text| Text::atom(format!("{name}({}, {})", a.text, b.text));
-    let method = |name: &str, a: Text, b: Text| Text::atom(format!("{}.{name}({})", a.at_least(Binds::Atom), b.text));
+    let method =
+        |name: &str, a: Text, b: Text| Text::atom(format!("{}.{name}({})", a.at_least(Binds::Atom), b.text));
     match (op, ty.is_integer()) {
         (BinaryOp::Add, false) => infix("+", Binds::Sum, Binds::Product, a, b),
         (BinaryOp::Sub, false) => infix("-", Binds::Sum, Binds::Product, a, b),
@@ -397,7 +402,9 @@ fn binary(op: BinaryOp, ty: Type, a: Text, b: Text) -> Text {
         (BinaryOp::Sub, true) => method("wrapping_sub", a, b),
         (BinaryOp::Mul, true) => method("wrapping_mul", a, b),
         (BinaryOp::FloorDiv, true) => call(if ty == Type::I64 { "div_i64" } else { "div_u64" }, a, b),
-        (BinaryOp::FloorDiv, false) => Text::atom(format!("({} / {}).floor()", a.at_least(Binds::Product), b.at_least(Binds::Unary))),
+        (BinaryOp::FloorDiv, false) => {
+            Text::atom(format!("({} / {}).floor()", a.at_least(Binds::Product), b.at_least(Binds::Unary)))
+        }
         (BinaryOp::Mod, true) => call(if ty == Type::I64 { "mod_i64" } else { "mod_u64" }, a, b),
         (BinaryOp::Mod, false) => call(if ty == Type::F32 { "modulo32" } else { "modulo" }, a, b),
         (BinaryOp::Min, true) => method("min", a, b),

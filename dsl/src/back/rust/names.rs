@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 
 const KEYWORDS: [&str; 53] = [
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
-    "move", "mut", "override", "priv", "pub", "ref", "return", "Self", "self", "static", "struct", "super", "trait",
-    "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "Self", "self",
+    "static", "struct", "super", "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized",
+    "use", "virtual", "where", "while", "yield",
 ];
 
 /// One set of names that must differ from each other.
@@ -48,7 +49,8 @@ mod tests {
     #[test]
     fn names_are_legal_and_distinct() {
         let mut names = Names::with(&["s"]);
-        let given: Vec<String> = ["u", "u", "type", "s", "2x", "λ"].iter().map(|wish| names.give(wish)).collect();
+        let given: Vec<String> =
+            ["u", "u", "type", "s", "2x", "λ"].iter().map(|wish| names.give(wish)).collect();
         assert_eq!(given, ["u", "u_2", "type_", "s_2", "v2x", "v_"]);
     }
 }

@@ -12,9 +12,9 @@ use super::prelude;
 use super::prelude::space::{Cut, Demand};
 use super::writer::Writer;
 use crate::ir::{
-    AXES_MAX, Access, Colour, Decompose, End, ExprId, ExprKind, FieldId, FieldKind, Format, Init, Initially, LetId,
-    LetKind, Level, ParamId, Place, Program, Reduction, ReduceOp, ReductionId, Scalars, Side, SideRule, Statement, TimeRule,
-    Type, Update, When,
+    AXES_MAX, Access, Colour, Decompose, End, ExprId, ExprKind, FieldId, FieldKind, Format, Init, Initially,
+    LetId, LetKind, Level, ParamId, Place, Program, ReduceOp, Reduction, ReductionId, Scalars, Side,
+    SideRule, Statement, TimeRule, Type, Update, When,
 };
 
 /// What the emitted program cannot do yet, in words; empty when it can do everything.
@@ -42,7 +42,12 @@ pub(super) fn emit(program: &Program, source: &str) -> String {
 }
 
 /// Whether a number of ranks fits the program's grids; the sentence that the emitted program would say if not.
-pub(super) fn check_ranks(program: &Program, scalars: &Scalars, ranks: usize, flag: Option<Cut>) -> Result<(), String> {
+pub(super) fn check_ranks(
+    program: &Program,
+    scalars: &Scalars,
+    ranks: usize,
+    flag: Option<Cut>,
+) -> Result<(), String> {
     let emitter = Emitter::new(program, "");
     for (index, grid) in program.grids.iter().enumerate() {
         let n_axes = grid.axes.len();
@@ -51,7 +56,8 @@ pub(super) fn check_ranks(program: &Program, scalars: &Scalars, ranks: usize, fl
         for (axis, declared) in grid.axes.iter().enumerate() {
             points[AXES_MAX - n_axes + axis] = scalars.checked(program, declared.len).i64();
         }
-        let demand = Demand { points, n_axes, part_min: part_min.map(i64::from), whole_min: whole_min.map(i64::from) };
+        let demand =
+            Demand { points, n_axes, part_min: part_min.map(i64::from), whole_min: whole_min.map(i64::from) };
         let names: Vec<&str> = grid.axes.iter().map(|axis| axis.index.as_str()).collect();
         let written = written_cut(program, n_axes);
         prelude::space::cut(ranks, flag.unwrap_or(written), &demand, &format!("grid {}", grid.name), &names)?;
@@ -76,8 +82,30 @@ fn written_cut(program: &Program, n_axes: usize) -> Cut {
 
 /// Names that the emitted functions use for themselves.
 const RESERVED: [&str; 24] = [
-    "s", "n", "q", "to", "bad", "first", "point", "at", "value", "step", "t", "t_before", "team", "halo", "events",
-    "rank", "layout", "fields", "arguments", "i0", "i1", "i2", "stale", "best",
+    "s",
+    "n",
+    "q",
+    "to",
+    "bad",
+    "first",
+    "point",
+    "at",
+    "value",
+    "step",
+    "t",
+    "t_before",
+    "team",
+    "halo",
+    "events",
+    "rank",
+    "layout",
+    "fields",
+    "arguments",
+    "i0",
+    "i1",
+    "i2",
+    "stale",
+    "best",
 ];
 
 struct FieldCode {
@@ -239,7 +267,8 @@ impl<'a> Emitter<'a> {
         for (home, accesses, is_everywhere) in all_accesses(program) {
             for access in accesses {
                 let n_axes = program.fields[access.field.index()].places.len();
-                let extra: Vec<u32> = (0..n_axes).map(|axis| shortfall(program, home, access.field, axis)).collect();
+                let extra: Vec<u32> =
+                    (0..n_axes).map(|axis| shortfall(program, home, access.field, axis)).collect();
                 let code = &mut fields[access.field.index()];
                 let n_moved = access.offset.iter().filter(|by| **by != 0).count();
                 code.is_box |= 1 < n_moved;
@@ -307,7 +336,8 @@ impl<'a> Emitter<'a> {
     }
 
     fn target(&self, update: &Update) -> (FieldId, Level) {
-        let level = if self.program.fields[update.field.index()].levels == 1 { Level::Now } else { Level::Next };
+        let level =
+            if self.program.fields[update.field.index()].levels == 1 { Level::Now } else { Level::Next };
         (update.field, level)
     }
 
@@ -315,8 +345,12 @@ impl<'a> Emitter<'a> {
     fn is_steady(&self, id: ExprId) -> bool {
         let mut is_steady = true;
         self.program.exprs.visit(id, |_, expr| match expr.kind {
-            ExprKind::Time | ExprKind::Step | ExprKind::Reduction(_) | ExprKind::Known(_) => is_steady = false,
-            ExprKind::Let(named) if self.program.lets[named.index()].kind == LetKind::PerStep => is_steady = false,
+            ExprKind::Time | ExprKind::Step | ExprKind::Reduction(_) | ExprKind::Known(_) => {
+                is_steady = false
+            }
+            ExprKind::Let(named) if self.program.lets[named.index()].kind == LetKind::PerStep => {
+                is_steady = false
+            }
             _ => {}
         });
         is_steady
@@ -352,7 +386,9 @@ impl<'a> Emitter<'a> {
             self.program.name
         ));
         w.line("#![forbid(unsafe_code)]");
-        w.line("#![allow(dead_code, unused_variables, unused_imports, unused_mut, unused_parens, clippy::all)]");
+        w.line(
+            "#![allow(dead_code, unused_variables, unused_imports, unused_mut, unused_parens, clippy::all)]",
+        );
         w.line("");
         self.emit_prelude(&mut w);
         self.emit_scalars(&mut w);
@@ -419,7 +455,8 @@ impl<'a> Emitter<'a> {
                 let mut is_written = vec![false; program.lets.len()];
                 for (index, param) in program.params.iter().enumerate() {
                     self.emit_static_lets(w, index, &mut is_written);
-                    let (reader, name) = (if param.ty == Type::I64 { "int" } else { "real" }, &self.scalars.params[index]);
+                    let (reader, name) =
+                        (if param.ty == Type::I64 { "int" } else { "real" }, &self.scalars.params[index]);
                     let bound = |bound: Option<ExprId>| match bound {
                         Some(bound) => format!("Some({})", self.scalar(bound)),
                         None => String::from("None"),
@@ -457,7 +494,10 @@ impl<'a> Emitter<'a> {
                 w.line("s.step += shift;");
                 match (program.time.rule, program.time.dt) {
                     (TimeRule::Product, Some(dt)) => {
-                        w.line(format_args!("s.t = s.step as f64 * {};", parenthesised(&self.block_text(dt))));
+                        w.line(format_args!(
+                            "s.t = s.step as f64 * {};",
+                            parenthesised(&self.block_text(dt))
+                        ));
                     }
                     (TimeRule::RunningSum, Some(dt)) => w.line(format_args!(
                         "s.t = match shift {{ 0 => s.t, 1 => s.t + {}, _ => s.t_before }};",
@@ -538,8 +578,12 @@ impl<'a> Emitter<'a> {
                 w.block_then("Ok(Fields", ")", |w| {
                     for (field, code) in program.fields.iter().zip(&self.fields) {
                         let levels = kept(field.levels).iter().map(|level| code.level(*level));
-                        for name in levels.chain(code.has_snapshot.iter().map(|level| code.snapshot(*level))) {
-                            w.line(format_args!("{name}: Level::new(&layout.{0}.shape, &layout.{0}.place)?,", code.name));
+                        for name in levels.chain(code.has_snapshot.iter().map(|level| code.snapshot(*level)))
+                        {
+                            w.line(format_args!(
+                                "{name}: Level::new(&layout.{0}.shape, &layout.{0}.place)?,",
+                                code.name
+                            ));
                         }
                     }
                 });
@@ -582,7 +626,8 @@ impl<'a> Emitter<'a> {
             for axis in 0..n_axes {
                 let width = code.below[axis].max(code.above[axis]);
                 let rule = |end| field.rule(Side { axis, end });
-                let is_mirror = [End::Low, End::High].iter().any(|end| matches!(rule(*end), SideRule::Mirror));
+                let is_mirror =
+                    [End::Low, End::High].iter().any(|end| matches!(rule(*end), SideRule::Mirror));
                 let is_shorter = field.places[axis] == Place::Half && !field.is_periodic(axis);
                 let part = width + u32::from(is_mirror && width != 0) + u32::from(is_shorter);
                 part_min[first + axis] = part_min[first + axis].max(part);
@@ -612,14 +657,19 @@ impl<'a> Emitter<'a> {
                 w.line(format_args!("points: {},", spread(&len, "1")));
                 w.line(format_args!("below: {},", spread(&|axis| code.below[axis].to_string(), "0")));
                 w.line(format_args!("above: {},", spread(&|axis| code.above[axis].to_string(), "0")));
-                w.line(format_args!("periodic: {},", spread(&|axis| field.is_periodic(axis).to_string(), "false")));
+                w.line(format_args!(
+                    "periodic: {},",
+                    spread(&|axis| field.is_periodic(axis).to_string(), "false")
+                ));
                 w.line(format_args!("reach: {},", if code.is_box { "Reach::Box" } else { "Reach::Star" }));
             });
             w.line(format_args!("place: Place::of(rank, grid_{}),", field.grid.index()));
             w.line(format_args!("n_axes: {},", code.n_axes));
             let low = spread(&|axis| u32::from(is_fixed(axis, End::Low)).to_string(), "0");
-            let high =
-                spread(&|axis| format!("{} - {}", parenthesised(&len(axis)), u32::from(is_fixed(axis, End::High))), "1");
+            let high = spread(
+                &|axis| format!("{} - {}", parenthesised(&len(axis)), u32::from(is_fixed(axis, End::High))),
+                "1",
+            );
             w.line(format_args!("free: Region {{ lo: {low}, hi: {high} }},"));
         });
     }
@@ -652,8 +702,10 @@ impl<'a> Emitter<'a> {
                 let mut arguments = vec![format!("to.row_mut({}, n)", target.point(&[0; AXES_MAX], "first"))];
                 arguments.extend(sweep.row_arguments(self));
                 if let Some(colour) = update.colour {
-                    let sum: Vec<String> =
-                        (0..target.n_axes - 1).map(|axis| format!("i{axis}")).chain([String::from("first")]).collect();
+                    let sum: Vec<String> = (0..target.n_axes - 1)
+                        .map(|axis| format!("i{axis}"))
+                        .chain([String::from("first")])
+                        .collect();
                     let shift = if colour == Colour::Red { "" } else { " + 1" };
                     arguments.push(format!("(({}{shift}) & 1) as usize", sum.join(" + ")));
                 }
@@ -725,31 +777,51 @@ impl<'a> Emitter<'a> {
             sweep.levels.iter().map(|(argument, _, ty)| format!("{argument}: &Level<{ty}>")).collect();
         parameters.push(String::from("at: Region"));
         parameters.push(String::from("s: &Scalars"));
-        let as_f64 = |value: &str| if ty == Type::F64 { value.to_string() } else { format!("{value} as f64") };
+        let as_f64 =
+            |value: &str| if ty == Type::F64 { value.to_string() } else { format!("{value} as f64") };
         let (share, start, add, result) = match (reduction.op, ty) {
-            (ReduceOp::Max, Type::I64) => ("i64", "i64::MIN", String::from("best = best.max(value)"), "Share::Max(best)"),
-            (ReduceOp::Min, Type::I64) => ("i64", "i64::MAX", String::from("best = best.min(value)"), "Share::Min(best)"),
+            (ReduceOp::Max, Type::I64) => {
+                ("i64", "i64::MIN", String::from("best = best.max(value)"), "Share::Max(best)")
+            }
+            (ReduceOp::Min, Type::I64) => {
+                ("i64", "i64::MAX", String::from("best = best.min(value)"), "Share::Min(best)")
+            }
             (ReduceOp::Max, Type::U64) => {
                 ("u64", "0", String::from("best = best.max(value)"), "Share::Max((best ^ (1 << 63)) as i64)")
             }
-            (ReduceOp::Min, Type::U64) => {
-                ("u64", "u64::MAX", String::from("best = best.min(value)"), "Share::Min((best ^ (1 << 63)) as i64)")
-            }
-            (ReduceOp::Max, _) => {
-                ("i64", "i64::MIN", format!("best = best.max(max_key({}))", as_f64("value")), "Share::Max(best)")
-            }
-            (ReduceOp::Min, _) => {
-                ("i64", "i64::MAX", format!("best = best.min(min_key({}))", as_f64("value")), "Share::Min(best)")
-            }
+            (ReduceOp::Min, Type::U64) => (
+                "u64",
+                "u64::MAX",
+                String::from("best = best.min(value)"),
+                "Share::Min((best ^ (1 << 63)) as i64)",
+            ),
+            (ReduceOp::Max, _) => (
+                "i64",
+                "i64::MIN",
+                format!("best = best.max(max_key({}))", as_f64("value")),
+                "Share::Max(best)",
+            ),
+            (ReduceOp::Min, _) => (
+                "i64",
+                "i64::MAX",
+                format!("best = best.min(min_key({}))", as_f64("value")),
+                "Share::Min(best)",
+            ),
             (ReduceOp::Sum, Type::I64 | Type::U64) => {
                 ("i64", "0", String::from("best = best.wrapping_add(value as i64)"), "Share::Wrapping(best)")
             }
-            (ReduceOp::Sum, _) => {
-                ("ExactSum", "ExactSum::default()", format!("best.add({})", as_f64("value")), "Share::Sum(best)")
-            }
-            (ReduceOp::Norm2, _) => {
-                ("ExactSum", "ExactSum::default()", format!("best.add({})", as_f64("(value * value)")), "Share::Sum(best)")
-            }
+            (ReduceOp::Sum, _) => (
+                "ExactSum",
+                "ExactSum::default()",
+                format!("best.add({})", as_f64("value")),
+                "Share::Sum(best)",
+            ),
+            (ReduceOp::Norm2, _) => (
+                "ExactSum",
+                "ExactSum::default()",
+                format!("best.add({})", as_f64("(value * value)")),
+                "Share::Sum(best)",
+            ),
         };
         let name = format!("reduce_{index}");
         w.block(format_args!("fn {name}({}) -> Share", parameters.join(", ")), |w| {
@@ -791,18 +863,24 @@ impl<'a> Emitter<'a> {
         if field.fixed_sides().next().is_some() {
             w.line(format_args!("/// Points of `{}` that a boundary fixes, at the time of `s`.", field.name));
             w.block(
-                format_args!("fn fix_{}(level: &mut Level<{}>, placed: &Placed, s: &Scalars) -> bool", code.name, code.ty),
+                format_args!(
+                    "fn fix_{}(level: &mut Level<{}>, placed: &Placed, s: &Scalars) -> bool",
+                    code.name, code.ty
+                ),
                 |w| {
                     w.line("let mut is_bad = false;");
                     for (side, value) in field.fixed_sides() {
                         let end = if side.end == End::Low { "low" } else { "high" };
                         w.line(format_args!("// {}", side.name()));
-                        w.block(format_args!("for point in placed.{end}({}).points()", code.slot(side.axis)), |w| {
-                            w.line(format_args!("let {} = point;", code.pattern()));
-                            w.line(format_args!("let value: {} = {};", code.ty, self.block_text(value)));
-                            w.line("is_bad |= !value.is_finite_value();");
-                            w.line("level.set(point, value);");
-                        });
+                        w.block(
+                            format_args!("for point in placed.{end}({}).points()", code.slot(side.axis)),
+                            |w| {
+                                w.line(format_args!("let {} = point;", code.pattern()));
+                                w.line(format_args!("let value: {} = {};", code.ty, self.block_text(value)));
+                                w.line("is_bad |= !value.is_finite_value();");
+                                w.line("level.set(point, value);");
+                            },
+                        );
                     }
                     w.line("is_bad");
                 },
@@ -814,7 +892,10 @@ impl<'a> Emitter<'a> {
         }
         w.line(format_args!("/// Points of `{}` outside the grid, at the time of `s`.", field.name));
         w.block(
-            format_args!("fn outside_{}(level: &mut Level<{}>, placed: &Placed, s: &Scalars)", code.name, code.ty),
+            format_args!(
+                "fn outside_{}(level: &mut Level<{}>, placed: &Placed, s: &Scalars)",
+                code.name, code.ty
+            ),
             |w| {
                 // A corner is found axis by axis, first axis first, so the first axis is filled last.
                 for axis in (0..code.n_axes).rev() {
@@ -833,10 +914,16 @@ impl<'a> Emitter<'a> {
     fn emit_outside(&self, w: &mut Writer, field: &crate::ir::Field, code: &FieldCode, side: Side) {
         let slot = code.slot(side.axis);
         let (outside, mirror, last) = match side.end {
-            End::Low => (format!("outside_below({slot})"), format!("mirror_below({slot})"), String::from("0")),
+            End::Low => {
+                (format!("outside_below({slot})"), format!("mirror_below({slot})"), String::from("0"))
+            }
             End::High => {
                 let points = format!("placed.shape.points[{slot}]");
-                (format!("outside_above({slot}, {points})"), format!("mirror_above({slot}, {points})"), format!("{points} - 1"))
+                (
+                    format!("outside_above({slot}, {points})"),
+                    format!("mirror_above({slot}, {points})"),
+                    format!("{points} - 1"),
+                )
             }
         };
         // Beyond a periodic axis that comes first, the point is the one it wraps to.
@@ -868,7 +955,10 @@ impl<'a> Emitter<'a> {
                     w.line("let mut edge = point;");
                     w.line(format_args!("edge[{slot}] = last;"));
                     let ty = code.ty;
-                    w.line(format_args!("let spacing = {} as {ty};", parenthesised(&self.block_text(*spacing))));
+                    w.line(format_args!(
+                        "let spacing = {} as {ty};",
+                        parenthesised(&self.block_text(*spacing))
+                    ));
                     w.line(format_args!("let slope = {} as {ty};", parenthesised(&self.block_text(*slope))));
                     w.line("level.set(point, level.get(edge) + (distance * spacing) * slope);");
                 });
@@ -947,7 +1037,10 @@ impl<'a> Emitter<'a> {
         }
         for (field, code) in self.program.fields.iter().zip(&self.fields) {
             if field.ty.is_real() {
-                w.line(format_args!("check_finite({:?}, &f.{1}, &layout.{1}, 0, rank)?;", field.name, code.name));
+                w.line(format_args!(
+                    "check_finite({:?}, &f.{1}, &layout.{1}, 0, rank)?;",
+                    field.name, code.name
+                ));
             }
         }
         let initial: Vec<usize> = (0..self.program.reductions.len())
@@ -1007,7 +1100,9 @@ impl<'a> Emitter<'a> {
         }
         let levels: Vec<String> = copies
             .iter()
-            .map(|(field, level)| format!("({}, &mut f.{})", field.index(), self.fields[field.index()].level(*level)))
+            .map(|(field, level)| {
+                format!("({}, &mut f.{})", field.index(), self.fields[field.index()].level(*level))
+            })
             .collect();
         w.line(format_args!("let stale = halo.exchange(&mut [{}])?;", levels.join(", ")));
         for (bit, (field, level)) in copies.iter().enumerate() {
@@ -1043,7 +1138,10 @@ impl<'a> Emitter<'a> {
                 w.line(format_args!("f.{next}.fresh = false;"));
             }
             if field.fixed_sides().next().is_some() && !self.fixes_steadily(id) {
-                w.line(format_args!("is_bad[{index}] |= fix_{0}(&mut f.{next}, &layout.{0}, &s.at(1));", code.name));
+                w.line(format_args!(
+                    "is_bad[{index}] |= fix_{0}(&mut f.{next}, &layout.{0}, &s.at(1));",
+                    code.name
+                ));
             }
         }
         // Levels that nothing in the step changes travel together at its start.
@@ -1056,7 +1154,13 @@ impl<'a> Emitter<'a> {
                 for access in accesses(program, update) {
                     let is_early =
                         access.level != Level::Next && !written.contains(&(access.field, access.level));
-                    add_copy(program, if is_early { &mut early } else { &mut mine }, update.field, &access, access.level);
+                    add_copy(
+                        program,
+                        if is_early { &mut early } else { &mut mine },
+                        update.field,
+                        &access,
+                        access.level,
+                    );
                 }
             }
             late.push(mine);
@@ -1094,8 +1198,9 @@ impl<'a> Emitter<'a> {
     fn needs_copy(&self, id: FieldId) -> bool {
         for statement in &self.program.statements {
             for update in statement.updates() {
-                let reads_next =
-                    accesses(self.program, update).iter().any(|access| access.field == id && access.level == Level::Next);
+                let reads_next = accesses(self.program, update)
+                    .iter()
+                    .any(|access| access.field == id && access.level == Level::Next);
                 if reads_next {
                     return true;
                 }
@@ -1111,7 +1216,11 @@ impl<'a> Emitter<'a> {
         let snapshots = self.snapshots(statement);
         for (field, level) in &snapshots {
             let code = &self.fields[field.index()];
-            w.line(format_args!("f.{}.data.copy_from_slice(&f.{}.data);", code.snapshot(*level), code.level(*level)));
+            w.line(format_args!(
+                "f.{}.data.copy_from_slice(&f.{}.data);",
+                code.snapshot(*level),
+                code.level(*level)
+            ));
         }
         for (part, update) in statement.updates().iter().enumerate() {
             let (field, level) = self.target(update);
@@ -1122,7 +1231,11 @@ impl<'a> Emitter<'a> {
             let mut arguments = vec![format!("&mut f.{}", code.level(level))];
             arguments.extend(sweep.levels.iter().map(|(_, (field, level), _)| {
                 let read = &self.fields[field.index()];
-                let name = if snapshots.contains(&(*field, *level)) { read.snapshot(*level) } else { read.level(*level) };
+                let name = if snapshots.contains(&(*field, *level)) {
+                    read.snapshot(*level)
+                } else {
+                    read.level(*level)
+                };
                 format!("&f.{name}")
             }));
             arguments.push(format!("layout.{}.work()", code.name));
@@ -1157,7 +1270,11 @@ impl<'a> Emitter<'a> {
                 for access in &read {
                     let other = &self.fields[access.field.index()];
                     let last = format!("i{}", other.n_axes - 1);
-                    let text = format!("f.{}.get({})", other.level(access.level), other.point(&access.offset, &last));
+                    let text = format!(
+                        "f.{}.get({})",
+                        other.level(access.level),
+                        other.point(&access.offset, &last)
+                    );
                     members.accesses.insert((access.field, access.level, access.offset), text);
                 }
                 let mut printer = Printer::new(self.program, members);
@@ -1299,9 +1416,12 @@ impl<'a> Emitter<'a> {
             }
             w.line("let mut totals = combine(team, shares)?.into_iter();");
             for &index in &group {
-                w.block(format_args!("if let Some(total) = if due_{index} {{ totals.next() }} else {{ None }}"), |w| {
-                    self.emit_take(w, index, "total");
-                });
+                w.block(
+                    format_args!("if let Some(total) = if due_{index} {{ totals.next() }} else {{ None }}"),
+                    |w| {
+                        self.emit_take(w, index, "total");
+                    },
+                );
             }
         }
     }
@@ -1320,11 +1440,17 @@ impl<'a> Emitter<'a> {
             .iter()
             .map(|item| {
                 let value = self.block_text(item.value);
-                let known: Vec<String> =
-                    item.needs.iter().map(|id| format!("s.{}_known", self.scalars.reductions[id.index()])).collect();
+                let known: Vec<String> = item
+                    .needs
+                    .iter()
+                    .map(|id| format!("s.{}_known", self.scalars.reductions[id.index()]))
+                    .collect();
                 let text = match known.is_empty() {
                     true => format!("show({value})"),
-                    false => format!("if {} {{ show({value}) }} else {{ String::from(\"-\") }}", known.join(" && ")),
+                    false => format!(
+                        "if {} {{ show({value}) }} else {{ String::from(\"-\") }}",
+                        known.join(" && ")
+                    ),
                 };
                 format!("({:?}, {text})", item.label)
             })
@@ -1349,44 +1475,55 @@ impl<'a> Emitter<'a> {
         for id in &output.fields {
             let field = &self.program.fields[id.index()];
             let code = &self.fields[id.index()];
-            w.block(format_args!("if let Some(values) = gather(team, &layout.{0}, &f.{0})?", code.name), |w| {
-                for format in &output.formats {
-                    let step = match output.when {
-                        When::Every(_) => "Some(s.step)",
-                        When::AtEnd => "None",
-                    };
-                    let path = |extension: &str| format!("file_name(PROGRAM, {:?}, {step}, {extension:?})", field.name);
-                    match format {
-                        Format::Npy => w.line(format_args!(
-                            "write_npy(&{}, layout.{}.points(), &values)?;",
-                            path("npy"),
-                            code.name
-                        )),
-                        Format::Png { colormap } => {
-                            let grid = &self.program.grids[field.grid.index()];
-                            let axes: Vec<String> = (0..code.n_axes)
-                                .map(|axis| {
-                                    let declared = &grid.axes[axis];
-                                    let name = declared.coordinate.as_ref().unwrap_or(&declared.index);
-                                    let coordinate = self.block_text(field.positions[axis]);
-                                    let at = |point: &str| format!("{{ let i{axis}: i64 = {point}; {coordinate} }}");
-                                    let last = format!("layout.{}.shape.points[{}] - 1", code.name, code.slot(axis));
-                                    format!("({name:?}, {}, {})", at("0"), at(&last))
-                                })
-                                .collect();
-                            w.block_then("events.picture(&Frame", ", &values)?;", |w| {
-                                w.line(format_args!("path: &{},", path("png")));
-                                let title = format!("{}  {}  step ", self.program.name, field.name);
-                                w.line(format_args!("title: &format!(\"{{}}{{}}\", {title:?}, s.step),"));
-                                w.line(format_args!("colormap: {colormap:?},"));
-                                w.line(format_args!("points: layout.{}.points(),", code.name));
-                                w.line(format_args!("axes: &[{}],", axes.join(", ")));
-                            });
+            w.block(
+                format_args!("if let Some(values) = gather(team, &layout.{0}, &f.{0})?", code.name),
+                |w| {
+                    for format in &output.formats {
+                        let step = match output.when {
+                            When::Every(_) => "Some(s.step)",
+                            When::AtEnd => "None",
+                        };
+                        let path = |extension: &str| {
+                            format!("file_name(PROGRAM, {:?}, {step}, {extension:?})", field.name)
+                        };
+                        match format {
+                            Format::Npy => w.line(format_args!(
+                                "write_npy(&{}, layout.{}.points(), &values)?;",
+                                path("npy"),
+                                code.name
+                            )),
+                            Format::Png { colormap } => {
+                                let grid = &self.program.grids[field.grid.index()];
+                                let axes: Vec<String> = (0..code.n_axes)
+                                    .map(|axis| {
+                                        let declared = &grid.axes[axis];
+                                        let name = declared.coordinate.as_ref().unwrap_or(&declared.index);
+                                        let coordinate = self.block_text(field.positions[axis]);
+                                        let at = |point: &str| {
+                                            format!("{{ let i{axis}: i64 = {point}; {coordinate} }}")
+                                        };
+                                        let last = format!(
+                                            "layout.{}.shape.points[{}] - 1",
+                                            code.name,
+                                            code.slot(axis)
+                                        );
+                                        format!("({name:?}, {}, {})", at("0"), at(&last))
+                                    })
+                                    .collect();
+                                w.block_then("events.picture(&Frame", ", &values)?;", |w| {
+                                    w.line(format_args!("path: &{},", path("png")));
+                                    let title = format!("{}  {}  step ", self.program.name, field.name);
+                                    w.line(format_args!("title: &format!(\"{{}}{{}}\", {title:?}, s.step),"));
+                                    w.line(format_args!("colormap: {colormap:?},"));
+                                    w.line(format_args!("points: layout.{}.points(),", code.name));
+                                    w.line(format_args!("axes: &[{}],", axes.join(", ")));
+                                });
+                            }
+                            Format::Gif { .. } | Format::Vtk | Format::Csv => {}
                         }
-                        Format::Gif { .. } | Format::Vtk | Format::Csv => {}
                     }
-                }
-            });
+                },
+            );
         }
     }
 
@@ -1411,13 +1548,19 @@ impl<'a> Emitter<'a> {
         }
         w.block("if rank == 0", |w| w.line("events.say(&format!(\"steps {}\", s.step))?;"));
         for (field, code) in self.program.fields.iter().zip(&self.fields) {
-            w.block(format_args!("if let Some(values) = gather(team, &layout.{0}, &f.{0})?", code.name), |w| {
-                w.line(format_args!(
-                    "events.digest({:?}, digest(&layout.{1}.shape, &values, layout.{1}.free))?;",
-                    field.name, code.name
-                ));
-                w.line(format_args!("events.dump({:?}, layout.{}.points(), &values)?;", field.name, code.name));
-            });
+            w.block(
+                format_args!("if let Some(values) = gather(team, &layout.{0}, &f.{0})?", code.name),
+                |w| {
+                    w.line(format_args!(
+                        "events.digest({:?}, digest(&layout.{1}.shape, &values, layout.{1}.free))?;",
+                        field.name, code.name
+                    ));
+                    w.line(format_args!(
+                        "events.dump({:?}, layout.{}.points(), &values)?;",
+                        field.name, code.name
+                    ));
+                },
+            );
         }
         w.line("Ok(())");
     }
@@ -1516,8 +1659,10 @@ impl Sweep {
             .map(|id| define(&mut printer, id, &wish(id, emitter, "c"), &mut names))
             .collect();
         let constants = printer.invariants(roots, Varies::Point);
-        sweep.row_constants =
-            constants.into_iter().map(|id| define(&mut printer, id, &wish(id, emitter, "r"), &mut names)).collect();
+        sweep.row_constants = constants
+            .into_iter()
+            .map(|id| define(&mut printer, id, &wish(id, emitter, "r"), &mut names))
+            .collect();
         sweep
     }
 
@@ -1566,7 +1711,8 @@ impl Sweep {
                 format!("{level}.row({}, n)", code.point(offset, "first"))
             })
             .collect();
-        arguments.extend(self.sweep_constants.iter().chain(&self.row_constants).map(|(_, name, ..)| name.clone()));
+        arguments
+            .extend(self.sweep_constants.iter().chain(&self.row_constants).map(|(_, name, ..)| name.clone()));
         if self.uses_last_index {
             arguments.push(String::from("first"));
         }
@@ -1574,7 +1720,8 @@ impl Sweep {
     }
 
     fn row_parameters(&self) -> Vec<String> {
-        let mut parameters: Vec<String> = self.rows.iter().map(|(row, _, _, _, ty)| format!("{row}: &[{ty}]")).collect();
+        let mut parameters: Vec<String> =
+            self.rows.iter().map(|(row, _, _, _, ty)| format!("{row}: &[{ty}]")).collect();
         let constants = self.sweep_constants.iter().chain(&self.row_constants);
         parameters.extend(constants.map(|(_, name, _, _, ty)| format!("{name}: {ty}")));
         if self.uses_last_index {
@@ -1633,9 +1780,16 @@ fn accesses(program: &Program, update: &Update) -> Vec<Access> {
 }
 
 /// Notes that a level's halo is needed, if an access made at the points of `home` can leave what a rank owns.
-fn add_copy(program: &Program, copies: &mut Vec<(FieldId, Level)>, home: FieldId, access: &Access, level: Level) {
+fn add_copy(
+    program: &Program,
+    copies: &mut Vec<(FieldId, Level)>,
+    home: FieldId,
+    access: &Access,
+    level: Level,
+) {
     let n_axes = program.fields[access.field.index()].places.len();
-    let leaves = (0..n_axes).any(|axis| access.offset[axis] != 0 || shortfall(program, home, access.field, axis) != 0);
+    let leaves =
+        (0..n_axes).any(|axis| access.offset[axis] != 0 || shortfall(program, home, access.field, axis) != 0);
     if leaves && !copies.contains(&(access.field, level)) {
         copies.push((access.field, level));
     }

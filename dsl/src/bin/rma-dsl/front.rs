@@ -4,9 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
 
-use rma_dsl::ir::{
-    CompareOp, Decompose, Epoch, Exchange, ExprId, ExprKind, Program, Scalars, Type, Value,
-};
+use rma_dsl::ir::{CompareOp, Decompose, Epoch, Exchange, ExprId, ExprKind, Program, Scalars, Type, Value};
 use rma_dsl::{Settings, compile_front};
 use rma_source::{Diagnostic, SourceMap, render};
 
@@ -41,7 +39,8 @@ pub(crate) fn load(file: &Path, settings: &Settings) -> Result<Loaded, Stop> {
 
 fn show(map: &SourceMap, diagnostics: &[Diagnostic]) {
     if !diagnostics.is_empty() {
-        let colour = if std::io::stderr().is_terminal() { render::Colour::Ansi } else { render::Colour::Never };
+        let colour =
+            if std::io::stderr().is_terminal() { render::Colour::Ansi } else { render::Colour::Never };
         eprintln!("{}", render::all(map, diagnostics, colour).trim_end());
     }
 }
@@ -62,7 +61,9 @@ pub(crate) fn parameters(program: &Program) -> String {
         .map(|param| {
             let range = match (param.min, param.max) {
                 (None, None) => String::new(),
-                (min, max) => format!("{}..{}", min.map(shown).unwrap_or_default(), max.map(shown).unwrap_or_default()),
+                (min, max) => {
+                    format!("{}..{}", min.map(shown).unwrap_or_default(), max.map(shown).unwrap_or_default())
+                }
             };
             let ty = if param.ty == Type::I64 { "int" } else { "real" };
             [param.name.clone(), ty.to_string(), shown(param.default), range, param.doc.clone()]
@@ -77,7 +78,8 @@ pub(crate) fn parameters(program: &Program) -> String {
     }
     let mut text = format!("Parameters of program {} (set with --set NAME=VALUE):\n\n", program.name);
     for row in [&head].into_iter().chain(&rows) {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         let _ = writeln!(text, "  {}", cells.join("  ").trim_end()); // A string takes all.
     }
     text
@@ -98,7 +100,9 @@ pub(crate) fn plan_text(program: &Program) -> String {
     };
     let overlap = match plan.overlap.asked {
         None => String::from("none (not asked for)"),
-        Some(_) => String::from("none (the core is not computed while halos travel yet; results are the same)"),
+        Some(_) => {
+            String::from("none (the core is not computed while halos travel yet; results are the same)")
+        }
     };
     let mut lines = vec![
         format!("program {}", program.name),
@@ -109,7 +113,11 @@ pub(crate) fn plan_text(program: &Program) -> String {
         format!("once: {}", exchange_text(program, &plan.prologue)),
     ];
     for part in &plan.parts {
-        lines.push(format!("before statement {}: {}", part.statement + 1, exchange_text(program, &part.exchange)));
+        lines.push(format!(
+            "before statement {}: {}",
+            part.statement + 1,
+            exchange_text(program, &part.exchange)
+        ));
     }
     for (reduction, exchange) in program.reductions.iter().zip(&plan.reductions) {
         lines.push(format!("before {}: {}", reduction.name, exchange_text(program, exchange)));

@@ -47,7 +47,8 @@ const FRAME_POINTS_MAX: usize = 1 << 30;
 pub(crate) fn run(job: &Job<'_>) -> Result<u8, String> {
     let folder = Folder::new()?;
     let socket = folder.path.join("events");
-    let listener = UnixListener::bind(&socket).map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
+    let listener = UnixListener::bind(&socket)
+        .map_err(|error| format!("cannot listen at {}: {error}", socket.display()))?;
     let bar = progress_bar(job.steps_max);
     let mut command = Command::new(job.launcher);
     command.arg("-n").arg(job.ranks.to_string()).arg("--transport").arg(job.transport);
@@ -62,8 +63,9 @@ pub(crate) fn run(job: &Job<'_>) -> Result<u8, String> {
     if bar.is_some() {
         command.stdout(Stdio::piped());
     }
-    let mut child =
-        command.spawn().map_err(|error| format!("cannot run the launcher {}: {error}", job.launcher.display()))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot run the launcher {}: {error}", job.launcher.display()))?;
     let lines = child.stdout.take().map(|stdout| {
         let bar = bar.clone();
         thread::spawn(move || pass_on(stdout, bar))
@@ -176,10 +178,12 @@ fn read_frame(head: &str, events: &mut impl BufRead) -> Option<(PathBuf, Picture
         let mut words = text.split(' ');
         axes.push((words.next()?.to_string(), words.next()?.parse().ok()?, words.next()?.parse().ok()?));
     }
-    let n = points.iter().try_fold(1usize, |n, more| n.checked_mul(*more)).filter(|n| *n <= FRAME_POINTS_MAX)?;
+    let n =
+        points.iter().try_fold(1usize, |n, more| n.checked_mul(*more)).filter(|n| *n <= FRAME_POINTS_MAX)?;
     let mut bytes = vec![0; n * 4];
     events.read_exact(&mut bytes).ok()?;
-    let values = bytes.chunks_exact(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+    let values =
+        bytes.chunks_exact(4).map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
     Some((path, Picture { title, colormap: colormap.to_string(), points, axes, values }))
 }
 
@@ -204,7 +208,9 @@ impl Folder {
         if SOCKET_PATH_MAX < base.as_os_str().len() + 60 {
             base = PathBuf::from("/tmp");
         }
-        let nanos = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+        let nanos = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |time| time.as_nanos());
         let path = base.join(format!("rma-dsl-{}-{nanos}", std::process::id()));
         fs::DirBuilder::new()
             .mode(0o700)

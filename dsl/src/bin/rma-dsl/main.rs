@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use rma_dsl::Settings;
 use rma_dsl::back;
 use rma_dsl::back::rust::prelude::space::Cut;
-use rma_dsl::Settings;
 use rma_dsl::ir::{Decompose, Epoch, Overlap, Setting};
 
 use rma_dsl::schedule::{BLOCK_MAX as BLOCK_MAX_U64, EPOCHS};
@@ -145,7 +145,9 @@ const BLOCK_MAX: i64 = BLOCK_MAX_U64 as i64;
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_string(), value.trim().to_string())),
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_string(), value.trim().to_string()))
+        }
         _ => Err(String::from("a parameter is set as NAME=VALUE")),
     }
 }

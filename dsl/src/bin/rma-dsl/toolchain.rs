@@ -21,8 +21,15 @@ const LEFT_OUT: [&str; 4] = ["target", "benches", "examples", "bindings"];
 const LAYOUT: &str = "1";
 
 /// How programs are compiled. Rust never fuses a multiplication with an addition, so `native` changes no bit.
-const RUSTC_FLAGS: [&str; 7] =
-    ["--edition=2024", "-Copt-level=3", "-Ctarget-cpu=native", "-Cdebuginfo=0", "-Cstrip=debuginfo", "-Ccodegen-units=2", "--cap-lints=allow"];
+const RUSTC_FLAGS: [&str; 7] = [
+    "--edition=2024",
+    "-Copt-level=3",
+    "-Ctarget-cpu=native",
+    "-Cdebuginfo=0",
+    "-Cstrip=debuginfo",
+    "-Ccodegen-units=2",
+    "--cap-lints=allow",
+];
 
 /// What is needed to run emitted programs.
 pub(crate) struct Toolchain {
@@ -115,7 +122,13 @@ impl Toolchain {
             command.args(["build", "--release", "--quiet", "-p", "rma-runtime", "--lib", "--bin", "rma-run"]);
             command.arg("--manifest-path").arg(manifest).arg("--target-dir").arg(target).args(offline);
             // A build that runs inside another one must not take over its settings.
-            for name in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_TARGET", "RUSTC_WRAPPER", "CARGO_MAKEFLAGS"] {
+            for name in [
+                "RUSTFLAGS",
+                "CARGO_ENCODED_RUSTFLAGS",
+                "CARGO_BUILD_TARGET",
+                "RUSTC_WRAPPER",
+                "CARGO_MAKEFLAGS",
+            ] {
                 command.env_remove(name);
             }
             command.env("RUSTC", &self.rustc).stdin(Stdio::null()).output()
@@ -156,7 +169,12 @@ impl Toolchain {
     ///
     /// # Errors
     /// A sentence; the compiler's own messages are on standard error.
-    pub(crate) fn program(&self, name: &str, text: &str, runtime: &Runtime) -> Result<(PathBuf, Origin), String> {
+    pub(crate) fn program(
+        &self,
+        name: &str,
+        text: &str,
+        runtime: &Runtime,
+    ) -> Result<(PathBuf, Origin), String> {
         let mut hash = Hash::new();
         for part in [LAYOUT, &self.version, &runtime.key, &processor(), &RUSTC_FLAGS.join(" "), text] {
             hash.add(part.as_bytes());
@@ -226,7 +244,8 @@ fn cache_folder() -> PathBuf {
 fn replace(folder: &Path, fill: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
     let parent = folder.parent().unwrap_or(Path::new("."));
     create_folder(parent)?;
-    let stamp = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+    let stamp =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos());
     let new = parent.join(format!("new-{}-{stamp}", std::process::id()));
     create_folder(&new)?;
     let filled = fill(&new).and_then(|()| seal(&new)).and_then(|()| {
@@ -279,7 +298,11 @@ fn contents(folder: &Path) -> io::Result<String> {
         if entry.file_type()?.is_dir() {
             for inner in fs::read_dir(entry.path())? {
                 let inner = inner?;
-                lines.push(format!("{name}/{} {}\n", inner.file_name().to_string_lossy(), inner.metadata()?.len()));
+                lines.push(format!(
+                    "{name}/{} {}\n",
+                    inner.file_name().to_string_lossy(),
+                    inner.metadata()?.len()
+                ));
             }
         } else {
             let mut hash = Hash::new();
@@ -345,7 +368,9 @@ fn without_other_members(manifest: &str) -> String {
 /// What `target-cpu=native` means here, so that a cache on a shared disk serves several kinds of machine.
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let wanted = |line: &&str| line.starts_with("model name") || line.starts_with("flags") || line.starts_with("Features");
+    let wanted = |line: &&str| {
+        line.starts_with("model name") || line.starts_with("flags") || line.starts_with("Features")
+    };
     let mut lines: Vec<&str> = text.lines().filter(wanted).collect();
     lines.sort_unstable();
     lines.dedup();
@@ -403,11 +428,13 @@ mod tests {
     fn a_sealed_folder_notices_every_change() {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("entry");
-        replace(&folder, |new| fs::write(new.join("program"), b"text").map_err(|error| error.to_string())).unwrap();
+        replace(&folder, |new| fs::write(new.join("program"), b"text").map_err(|error| error.to_string()))
+            .unwrap();
         assert!(is_complete(&folder));
         fs::write(folder.join("program"), b"tex").unwrap();
         assert!(!is_complete(&folder));
-        replace(&folder, |new| fs::write(new.join("program"), b"more").map_err(|error| error.to_string())).unwrap();
+        replace(&folder, |new| fs::write(new.join("program"), b"more").map_err(|error| error.to_string()))
+            .unwrap();
         assert!(is_complete(&folder));
         assert_eq!(fs::read(folder.join("program")).unwrap(), b"more");
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
@@ -416,7 +443,9 @@ mod tests {
     #[test]
     fn embedded_sources_are_a_workspace() {
         let names: Vec<&str> = EMBEDDED.iter().map(|(name, _)| *name).collect();
-        for name in ["Cargo.toml", "Cargo.lock", "runtime/Cargo.toml", "runtime/src/lib.rs", "macros/Cargo.toml"] {
+        for name in
+            ["Cargo.toml", "Cargo.lock", "runtime/Cargo.toml", "runtime/src/lib.rs", "macros/Cargo.toml"]
+        {
             assert!(names.contains(&name), "{name} is not embedded");
         }
         let manifest = EMBEDDED.iter().find(|(name, _)| *name == "Cargo.toml").unwrap().1;

@@ -69,7 +69,12 @@ fn write_values<T: Value>(out: &mut dyn Write, values: &[T]) -> io::Result<()> {
 }
 
 /// Reads this rank's points of a `.npy` file.
-pub fn read_npy<T: Value>(name: &str, shape: &Shape, n_axes: usize, level: &mut Level<T>) -> Result<(), String> {
+pub fn read_npy<T: Value>(
+    name: &str,
+    shape: &Shape,
+    n_axes: usize,
+    level: &mut Level<T>,
+) -> Result<(), String> {
     let fail = |error: io::Error| format!("cannot read {name}: {error}");
     let mut file = File::open(name).map_err(fail)?;
     let mut start = [0; 10];
@@ -86,7 +91,8 @@ pub fn read_npy<T: Value>(name: &str, shape: &Shape, n_axes: usize, level: &mut 
     };
     let mut text = String::new();
     (&mut file).take(text_len).read_to_string(&mut text).map_err(fail)?;
-    let entry = |key: &str| text.split_once(key).map_or("", |(_, rest)| rest.trim_start_matches(['\'', ':', ' ']));
+    let entry =
+        |key: &str| text.split_once(key).map_or("", |(_, rest)| rest.trim_start_matches(['\'', ':', ' ']));
     let type_code = entry("'descr").split('\'').next().unwrap_or("");
     let sizes: Vec<i64> = entry("'shape")
         .trim_start_matches('(')
@@ -160,7 +166,10 @@ impl Events {
     }
 
     /// A driver that is gone takes the run with it, so that nothing is left behind when it is killed.
-    fn send(&mut self, write: impl FnOnce(&mut BufWriter<UnixStream>) -> io::Result<()>) -> Result<(), String> {
+    fn send(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<UnixStream>) -> io::Result<()>,
+    ) -> Result<(), String> {
         match &mut self.stream {
             None => Ok(()),
             Some(stream) => write(stream)
@@ -228,15 +237,21 @@ impl Arguments {
             let value = arguments.next().ok_or_else(|| format!("{flag} needs a value"))?;
             match flag.as_str() {
                 "--set" => {
-                    let (name, value) =
-                        value.split_once('=').ok_or_else(|| format!("--set {value} is not of the form NAME=VALUE"))?;
+                    let (name, value) = value
+                        .split_once('=')
+                        .ok_or_else(|| format!("--set {value} is not of the form NAME=VALUE"))?;
                     parsed.settings.push((name.trim().to_string(), value.trim().to_string()));
                 }
                 "--decompose" => {
                     let cut = super::space::Cut::parse(&value);
-                    parsed.cut = Some(cut.ok_or_else(|| format!("--decompose {value} is none of blocks, rows, 2x2"))?);
+                    parsed.cut =
+                        Some(cut.ok_or_else(|| format!("--decompose {value} is none of blocks, rows, 2x2"))?);
                 }
-                _ => return Err(format!("unknown option {flag}; known are --set NAME=VALUE and --decompose CUT")),
+                _ => {
+                    return Err(format!(
+                        "unknown option {flag}; known are --set NAME=VALUE and --decompose CUT"
+                    ));
+                }
             }
         }
         Ok(parsed)
@@ -273,7 +288,12 @@ impl Arguments {
     }
 }
 
-fn in_range<T: PartialOrd + Value>(name: &str, value: T, min: Option<T>, max: Option<T>) -> Result<T, String> {
+fn in_range<T: PartialOrd + Value>(
+    name: &str,
+    value: T,
+    min: Option<T>,
+    max: Option<T>,
+) -> Result<T, String> {
     if min.is_some_and(|min| value < min) || max.is_some_and(|max| value > max) || !value.is_finite_value() {
         let bound = |bound: Option<T>| bound.map_or(String::new(), |bound| bound.show());
         return Err(format!("{name} = {} is outside {}..{}", value.show(), bound(min), bound(max)));
@@ -311,7 +331,11 @@ mod tests {
         assert_eq!(level.values(level.own), [15., 16., 17., 21., 22., 23., 27., 28., 29.]);
         let other = Shape { points: [1, 6, 5], grid: [1, 6, 5], ..shape };
         let mut level = Level::<f64>::new(&other, &Place::of(0, [1, 1, 1])).unwrap();
-        assert!(read_npy(name, &other, 2, &mut level).unwrap_err().contains("has shape [5, 6], the field has [6, 5]"));
+        assert!(
+            read_npy(name, &other, 2, &mut level)
+                .unwrap_err()
+                .contains("has shape [5, 6], the field has [6, 5]")
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

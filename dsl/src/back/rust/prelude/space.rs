@@ -101,7 +101,8 @@ impl Cut {
             "blocks" => Some(Cut::Blocks),
             "rows" => Some(Cut::Rows),
             _ => {
-                let parts: Vec<usize> = text.split('x').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+                let parts: Vec<usize> =
+                    text.split('x').map(|part| part.parse().ok()).collect::<Option<_>>()?;
                 if parts.is_empty() || parts.len() > AXES || parts.contains(&0) {
                     return None;
                 }
@@ -127,7 +128,13 @@ pub struct Demand {
 }
 
 /// Parts per axis for `ranks` ranks, or why there are none.
-pub fn cut(ranks: usize, cut: Cut, demand: &Demand, what: &str, axis_names: &[&str]) -> Result<[usize; AXES], String> {
+pub fn cut(
+    ranks: usize,
+    cut: Cut,
+    demand: &Demand,
+    what: &str,
+    axis_names: &[&str],
+) -> Result<[usize; AXES], String> {
     if let Some(parts) = best_cut(ranks, cut, demand) {
         return Ok(parts);
     }
@@ -135,7 +142,10 @@ pub fn cut(ranks: usize, cut: Cut, demand: &Demand, what: &str, axis_names: &[&s
         let asked: usize = counts[..demand.n_axes].iter().product();
         if asked != ranks || counts[demand.n_axes..].iter().any(|count| *count != 1) {
             let written: Vec<String> = counts[..demand.n_axes].iter().map(usize::to_string).collect();
-            return Err(format!("a decomposition into {} parts of {what} does not fit {ranks} ranks", written.join("x")));
+            return Err(format!(
+                "a decomposition into {} parts of {what} does not fit {ranks} ranks",
+                written.join("x")
+            ));
         }
     }
     let largest = (1..ranks).rev().find(|ranks| match cut {
@@ -188,11 +198,15 @@ fn best_cut(ranks: usize, cut: Cut, demand: &Demand) -> Option<[usize; AXES]> {
                 .filter(|axis| parts[*axis] > 1)
                 .map(|axis| {
                     let others = (0..AXES).filter(|other| *other != axis);
-                    let area: u128 = others.map(|other| (demand.points[other] as u128).div_ceil(parts[other] as u128)).product();
+                    let area: u128 = others
+                        .map(|other| (demand.points[other] as u128).div_ceil(parts[other] as u128))
+                        .product();
                     area * (parts[axis] as u128 - 1).min(2)
                 })
                 .sum();
-            if best.is_none_or(|(least, chosen)| (surface, parts[2], parts[1]) < (least, chosen[2], chosen[1])) {
+            if best
+                .is_none_or(|(least, chosen)| (surface, parts[2], parts[1]) < (least, chosen[2], chosen[1]))
+            {
                 best = Some((surface, parts));
             }
         }
@@ -308,7 +322,8 @@ impl Shape {
                     }
                     1 => {
                         (halo.lo[axis], halo.hi[axis]) = (own.hi[axis], own.hi[axis] + self.above[axis]);
-                        wrap[axis] = if place.at[axis] + 1 == place.parts[axis] { -self.points[axis] } else { 0 };
+                        wrap[axis] =
+                            if place.at[axis] + 1 == place.parts[axis] { -self.points[axis] } else { 0 };
                     }
                     _ => {}
                 }
@@ -607,7 +622,8 @@ mod tests {
             (at[0] * 10_000 + at[1] * 100 + at[2]) as u64
         };
         let places: Vec<Place> = (0..n_ranks).map(|rank| Place::of(rank, parts)).collect();
-        let mut levels: Vec<Level<u64>> = places.iter().map(|place| Level::new(shape, place).unwrap()).collect();
+        let mut levels: Vec<Level<u64>> =
+            places.iter().map(|place| Level::new(shape, place).unwrap()).collect();
         for level in &mut levels {
             for point in level.own.points() {
                 level.set(point, value(point));
@@ -630,8 +646,9 @@ mod tests {
             }
             assert!(left.iter().all(|rest| rest.is_empty()), "rank {rank} was sent what it does not expect");
             for point in levels[rank].held.points() {
-                let outside = (0..AXES)
-                    .filter(|axis| point[*axis] < levels[rank].own.lo[*axis] || levels[rank].own.hi[*axis] <= point[*axis]);
+                let outside = (0..AXES).filter(|axis| {
+                    point[*axis] < levels[rank].own.lo[*axis] || levels[rank].own.hi[*axis] <= point[*axis]
+                });
                 if outside.count() > 1 && shape.reach == Reach::Star {
                     continue;
                 }
@@ -639,7 +656,11 @@ mod tests {
                     shape.periodic[axis] || (0 <= point[axis] && point[axis] < shape.points[axis])
                 });
                 if known {
-                    assert_eq!(levels[rank].get(point), value(point), "rank {rank} of {parts:?} at {point:?}");
+                    assert_eq!(
+                        levels[rank].get(point),
+                        value(point),
+                        "rank {rank} of {parts:?} at {point:?}"
+                    );
                 }
             }
         }
@@ -675,7 +696,8 @@ mod tests {
 
     #[test]
     fn blocks_have_the_smallest_surface_and_too_many_ranks_are_refused_with_a_number() {
-        let demand = |i, j, min| Demand { points: [1, i, j], n_axes: 2, part_min: [1, min, min], whole_min: [1; 3] };
+        let demand =
+            |i, j, min| Demand { points: [1, i, j], n_axes: 2, part_min: [1, min, min], whole_min: [1; 3] };
         let blocks = |ranks, demand: &Demand| cut(ranks, Cut::Blocks, demand, "grid G", &["i", "j"]);
         assert_eq!(blocks(4, &demand(100, 100, 1)), Ok([1, 2, 2]));
         assert_eq!(blocks(6, &demand(100, 100, 1)), Ok([1, 3, 2]));

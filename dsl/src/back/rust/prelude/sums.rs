@@ -202,7 +202,8 @@ mod tests {
         let mut state = 0x9e37_79b9_7f4a_7c15;
         for _ in 0..20_000 {
             let a = f64::from_bits(random(&mut state));
-            let near = (a.to_bits() & (0x7ff << 52)).wrapping_sub((random(&mut state) % 60) << 52) & (0x7ff << 52);
+            let near =
+                (a.to_bits() & (0x7ff << 52)).wrapping_sub((random(&mut state) % 60) << 52) & (0x7ff << 52);
             let b = f64::from_bits(near | (random(&mut state) & !(0x7ff << 52)));
             if !a.is_finite() || !b.is_finite() {
                 continue;
