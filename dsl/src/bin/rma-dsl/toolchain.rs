@@ -12,6 +12,8 @@ use std::process::{Command, Stdio};
 
 /// The runtime's sources, as the workspace had them when this binary was built.
 const EMBEDDED: &[(&str, &[u8])] = &include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+/// Names another workspace to build the runtime from; if there is none at its place, the embedded sources are used.
+const WORKSPACE_VARIABLE: &str = "RMA_WORKSPACE";
 /// The workspace in which this binary was built; it may be gone.
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 /// Parts of the workspace that the runtime is built from.
@@ -78,7 +80,8 @@ impl Toolchain {
     /// # Errors
     /// A sentence; the compiler's own messages are on standard error.
     pub(crate) fn runtime(&self) -> Result<Runtime, String> {
-        let sources = workspace_sources();
+        let workspace = std::env::var_os(WORKSPACE_VARIABLE).map_or(PathBuf::from(WORKSPACE), PathBuf::from);
+        let sources = workspace_sources(&workspace);
         let is_workspace = sources.is_some();
         let sources = match sources {
             Some(sources) => sources,
@@ -107,7 +110,7 @@ impl Toolchain {
         }
         eprintln!("building the runtime (once)");
         let manifest = match is_workspace {
-            true => PathBuf::from(WORKSPACE),
+            true => workspace,
             false => unpack(&base.join("source"), &sources)?,
         }
         .join("Cargo.toml");
@@ -314,9 +317,8 @@ fn contents(folder: &Path) -> io::Result<String> {
     Ok(lines.concat())
 }
 
-/// The sources of the runtime in the workspace that this binary was built in, if it is still there.
-fn workspace_sources() -> Option<Vec<(String, Vec<u8>)>> {
-    let workspace = Path::new(WORKSPACE);
+/// The sources of the runtime in a workspace, if it is there.
+fn workspace_sources(workspace: &Path) -> Option<Vec<(String, Vec<u8>)>> {
     if !workspace.join("runtime").join("Cargo.toml").is_file() {
         return None;
     }

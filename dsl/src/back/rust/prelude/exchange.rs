@@ -96,7 +96,8 @@ impl Halo {
     /// Plans the exchange of fields, each with the number of its levels. Collective.
     pub fn new(team: &Team, fields: &[(&Placed, usize)]) -> Result<Halo, Failure> {
         let me = team.rank().index();
-        let routes: Vec<Routes> = fields.iter().map(|(placed, _)| placed.shape.routes(&placed.place)).collect();
+        let routes: Vec<Routes> =
+            fields.iter().map(|(placed, _)| placed.shape.routes(&placed.place)).collect();
         let mut ranks: Vec<usize> = Vec::new();
         for routes in &routes {
             let both = routes.send.iter().chain(&routes.receive);
@@ -110,7 +111,12 @@ impl Halo {
             let find = |places: &[(usize, usize)], wanted| {
                 places.iter().find(|(from, _)| *from == wanted).map_or(0, |(_, at)| *at)
             };
-            peers.push(Peer { rank, here: find(&places, rank), there: find(&arrivals(fields, rank).0, me), message: Vec::new() });
+            peers.push(Peer {
+                rank,
+                here: find(&places, rank),
+                there: find(&arrivals(fields, rank).0, me),
+                message: Vec::new(),
+            });
         }
         let window = match team.size() {
             1 => None,
@@ -143,7 +149,8 @@ impl Halo {
             peer.message.clear();
             for (bit, (field, level)) in levels.iter().enumerate() {
                 if is_stale(bit) {
-                    for (_, region) in self.routes[*field].send.iter().filter(|(rank, _)| *rank == peer.rank) {
+                    for (_, region) in self.routes[*field].send.iter().filter(|(rank, _)| *rank == peer.rank)
+                    {
                         level.pack(*region, &mut peer.message);
                     }
                 }
@@ -160,7 +167,9 @@ impl Halo {
             let mut rest = &strips[peer.here..];
             for (bit, (field, level)) in levels.iter_mut().enumerate() {
                 if is_stale(bit) {
-                    for (_, region) in self.routes[*field].receive.iter().filter(|(rank, _)| *rank == peer.rank) {
+                    for (_, region) in
+                        self.routes[*field].receive.iter().filter(|(rank, _)| *rank == peer.rank)
+                    {
                         rest = level.unpack(*region, rest);
                     }
                 }
