@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use rma_dsl::back::rust::prelude::files::EVENTS_VARIABLE;
 use rma_dsl::picture::{Picture, draw};
 
@@ -72,9 +72,9 @@ pub(crate) fn run(job: &Job<'_>) -> Result<u8, String> {
     });
     let (sender, receiver) = mpsc::channel();
     let events = {
-        let bar = bar.clone();
+        let (bar, folder) = (bar.clone(), folder.path.clone());
         thread::spawn(move || {
-            let result = serve(&listener, bar);
+            let result = serve(&listener, &folder, bar);
             // The main thread may have given up waiting.
             let _ = sender.send(result);
         })
@@ -107,11 +107,14 @@ fn progress_bar(steps_max: Option<u64>) -> Option<ProgressBar> {
     };
     bar.set_draw_target(ProgressDrawTarget::stderr());
     let template = match steps_max {
-        Some(_) => "{bar:32.cyan/blue} step {pos}/{len}  {per_sec}  {elapsed}  {msg}",
-        None => "{spinner} step {pos}  {per_sec}  {elapsed}  {msg}",
+        Some(_) => "{bar:32.cyan/blue} step {pos}/{len}  {speed}  {elapsed}  {msg}",
+        None => "{spinner} step {pos}  {speed}  {elapsed}  {msg}",
     };
     if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
+        let speed = |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            let _ = write!(text, "{:.0} steps/s", state.per_sec()); // A line on the terminal, no more.
+        };
+        bar.set_style(style.with_key("speed", speed));
     }
     Some(bar)
 }
@@ -134,8 +137,10 @@ fn pass_on(stdout: impl Read, bar: Option<ProgressBar>) {
 }
 
 /// Takes events until the program ends; the first picture that could not be written is the result.
-fn serve(listener: &UnixListener, bar: Option<ProgressBar>) -> Result<(), String> {
+fn serve(listener: &UnixListener, folder: &Path, bar: Option<ProgressBar>) -> Result<(), String> {
     let Ok((stream, _)) = listener.accept() else { return Ok(()) };
+    // Nobody else connects, and a driver that is killed leaves nothing behind.
+    let _ = fs::remove_dir_all(folder);
     let mut events = BufReader::with_capacity(1 << 20, stream);
     let mut result = Ok(());
     loop {
