@@ -98,3 +98,57 @@ pub enum ErrorKind {
     /// The linked list's heap has no free node.
     HeapFull,
 }
+
+impl ErrorKind {
+    /// Every kind, in the order of the list.
+    pub const ALL: [ErrorKind; 45] = [
+        ErrorKind::RankOutOfRange,
+        ErrorKind::OutOfBounds,
+        ErrorKind::WindowFreed,
+        ErrorKind::BadDispUnit,
+        ErrorKind::DatatypeMismatch,
+        ErrorKind::LengthMismatch,
+        ErrorKind::OverlappingLayout,
+        ErrorKind::TransferOutsideEpoch,
+        ErrorKind::StartNested,
+        ErrorKind::CompleteWithoutStart,
+        ErrorKind::EpochStillOpen,
+        ErrorKind::AlreadyPosted,
+        ErrorKind::WaitWithoutPost,
+        ErrorKind::NotInGroup,
+        ErrorKind::CountExceeded,
+        ErrorKind::NotPosted,
+        ErrorKind::LockHeld,
+        ErrorKind::NotLocked,
+        ErrorKind::NoCheckConflict,
+        ErrorKind::MixedSync,
+        ErrorKind::OriginBufferBusy,
+        ErrorKind::StoreDuringUpdate,
+        ErrorKind::ConflictingAccess,
+        ErrorKind::AccumulateMismatch,
+        ErrorKind::UndefinedRead,
+        ErrorKind::UnsafeLocalRead,
+        ErrorKind::CollectiveMismatch,
+        ErrorKind::Stalled,
+        ErrorKind::PeerLost,
+        ErrorKind::Poisoned,
+        ErrorKind::System,
+        ErrorKind::Launch,
+        ErrorKind::Protocol,
+        ErrorKind::BadEvents,
+        ErrorKind::CountAnyNotAllowed,
+        ErrorKind::EventNotOffered,
+        ErrorKind::OutsideOffer,
+        ErrorKind::OverlappingReference,
+        ErrorKind::LocalAccessDuringOffer,
+        ErrorKind::DanglingCombine,
+        ErrorKind::CombineMismatch,
+        ErrorKind::NotOffered,
+        ErrorKind::StaleNode,
+        ErrorKind::NotFound,
+        ErrorKind::HeapFull,
+    ];
+}
+
+// `ErrorSet` keeps one bit for each kind.
+const _: () = assert!(ErrorKind::ALL.len() <= u64::BITS as usize);
