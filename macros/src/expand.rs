@@ -1,0 +1,246 @@
+//! Model → tokens. The only file that writes `::rma::private` paths, and it writes no other path. Never judges.
+//!
+//! The body becomes a closure that gets each window's epoch handle under the window's name. The closures are handed
+//! to the opening functions of `rma::private`, innermost layer inside, and whatever way control leaves a closure (its
+//! end, `return`, `?`, a panic), the function that called it closes the epoch.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Expr, ItemFn, ReturnType, Stmt};
+
+use crate::check::literal;
+use crate::model::{Access, Act, Destination, Function, Info, Kind, Layer, Origin, Place, Remote, Section};
+use crate::parse::{HOLE, bare};
+
+/// The function with its body inside its epochs.
+pub(crate) fn function(function: Function) -> TokenStream {
+    let Function { layers, mut item, body } = function;
+    Filler { accesses: &body.accesses, layers: &layers }.visit_block_mut(&mut item.block);
+    let answer = answer(&item);
+    let block = &item.block;
+    let innermost = layers.len() - 1;
+    let body = layers.iter().enumerate().rev().fold(TokenStream::new(), |inside, (number, layer)| {
+        let inside = if number == innermost { block.to_token_stream() } else { quote!({ #inside }) };
+        open(layer, number, &answer, &inside)
+    });
+    // The closure sees the parameters; a parameter that only names the window is used by the call.
+    item.block = Box::new(syn::Block {
+        brace_token: item.block.brace_token,
+        stmts: vec![Stmt::Expr(Expr::Verbatim(body), None)],
+    });
+    item.into_token_stream()
+}
+
+/// The type that the function returns.
+fn answer(item: &ItemFn) -> TokenStream {
+    match &item.sig.output {
+        ReturnType::Type(_, ty) => ty.to_token_stream(),
+        ReturnType::Default => quote!(()),
+    }
+}
+
+/// One layer around what is inside.
+fn open(layer: &Layer, number: usize, answer: &TokenStream, inside: &TokenStream) -> TokenStream {
+    let window = &layer.window;
+    let place = match (&layer.place, layer.kind.opens_own_window()) {
+        (Place::Reference, _) => quote!(#window),
+        (Place::Owned, true) => quote!(&mut #window),
+        (Place::Owned, false) => quote!(&#window),
+        (Place::Expression(expr), mutable) => match (bare(expr), mutable) {
+            (Expr::Reference(_), _) => quote!(#expr),
+            (_, true) => quote!(&mut #expr),
+            (_, false) => quote!(&#expr),
+        },
+    };
+    // Only the outermost epoch may open pending values: an inner one would open those of the epochs around it.
+    let module = if number == 0 { quote!(::rma::private) } else { quote!(::rma::private::inner) };
+    let targets = layer.targets.as_ref().map(ranks);
+    let origins = match (&layer.origins, &layer.count) {
+        (Some(group), _) => {
+            let group = ranks(group);
+            quote!(::rma::private::Awaited::Group(#group))
+        }
+        (None, Some(count)) => quote!(::rma::private::Awaited::Any(#count)),
+        (None, None) => TokenStream::new(),
+    };
+    let info = match &layer.info {
+        Info::Strong => quote!(::rma::private::Info::Strong),
+        Info::Weak => quote!(::rma::private::Info::Weak),
+        Info::NoCheck(because) => quote!(::rma::private::no_check(#because)),
+    };
+    let closure = quote!(|#window| -> ::rma::private::Answer<_, #answer> #inside);
+    match layer.kind {
+        Kind::Fence => quote!(#module::fence(#place, #closure)),
+        Kind::Access => quote!(#module::access(#place, #targets, #info, #closure)),
+        Kind::Exposure => quote!(#module::exposure(#place, #origins, #closure)),
+        Kind::Exchange => quote!(#module::exchange(#place, #targets, #origins, #info, #closure)),
+        Kind::LockExclusive | Kind::LockShared => {
+            let kind = if layer.kind == Kind::LockExclusive { quote!(Exclusive) } else { quote!(Shared) };
+            let target = layer.targets.as_ref().map(rank);
+            quote!(#module::lock(#place, #target, ::rma::private::LockKind::#kind, #info, #closure))
+        }
+        Kind::Local => quote!(#module::local_mut(#place, #closure)),
+        Kind::LocalRead => quote!(#module::local(#place, #closure)),
+    }
+}
+
+/// A rank; a bare number is one too.
+fn rank(expr: &Expr) -> TokenStream {
+    match (bare(expr), literal(expr)) {
+        (Expr::Lit(_), Some(number)) => {
+            let number = proc_macro2::Literal::u64_unsuffixed(number);
+            quote!(::rma::private::Rank(#number))
+        }
+        _ => quote!(#expr),
+    }
+}
+
+/// A slice of ranks, from an array or from anything that lends one.
+fn ranks(expr: &Expr) -> TokenStream {
+    match bare(expr) {
+        Expr::Array(array) => {
+            let ranks = array.elems.iter().map(rank);
+            quote!(&[#(#ranks),*])
+        }
+        other => quote!(::rma::private::ranks(&#other)),
+    }
+}
+
+/// Fills the holes of a body.
+struct Filler<'a> {
+    accesses: &'a [Access],
+    layers: &'a [Layer],
+}
+
+impl VisitMut for Filler<'_> {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        match hole(expr) {
+            Some(number) => *expr = Expr::Verbatim(self.access(&self.accesses[number])),
+            None => visit_mut::visit_expr_mut(self, expr),
+        }
+    }
+
+    // Arguments of a macro may hold holes too, which the parser has put there as expressions.
+    fn visit_macro_mut(&mut self, mac: &mut syn::Macro) {
+        let list = syn::punctuated::Punctuated::<Expr, syn::Token![,]>::parse_terminated;
+        if let Ok(mut list) = mac.parse_body_with(list) {
+            for expr in &mut list {
+                self.visit_expr_mut(expr);
+            }
+            mac.tokens = list.to_token_stream();
+        }
+    }
+}
+
+fn hole(expr: &Expr) -> Option<usize> {
+    match expr {
+        Expr::Macro(mac) if mac.mac.path.is_ident(HOLE) => {
+            mac.mac.parse_body::<syn::LitInt>().ok()?.base10_parse().ok()
+        }
+        _ => None,
+    }
+}
+
+impl Filler<'_> {
+    /// An expression with its holes filled.
+    fn filled(&mut self, expr: &Expr) -> Expr {
+        let mut expr = expr.clone();
+        self.visit_expr_mut(&mut expr);
+        expr
+    }
+
+    fn name(&self, layer: usize) -> &Ident {
+        &self.layers[layer].window
+    }
+
+    fn remote(&mut self, remote: &Remote) -> (TokenStream, Expr) {
+        (rank(&self.filled(&remote.rank)), self.index(&remote.section))
+    }
+
+    fn index(&mut self, section: &Section) -> Expr {
+        self.filled(&section.index)
+    }
+
+    fn origin(&mut self, origin: &Origin) -> TokenStream {
+        match origin {
+            Origin::Value(value) => {
+                let value = self.filled(value);
+                quote!([#value])
+            }
+            Origin::Buffer(buffer) => match bare(buffer) {
+                Expr::Reference(reference) => {
+                    let buffer = self.filled(&reference.expr);
+                    quote!(&#buffer)
+                }
+                other => self.filled(other).to_token_stream(),
+            },
+            Origin::Own { layer, section } => {
+                let index = self.index(section);
+                let own = self.name(*layer);
+                quote!(#own.own(#index))
+            }
+        }
+    }
+
+    fn access(&mut self, access: &Access) -> TokenStream {
+        let span = access.span;
+        let u = self.layers[access.layer].window.clone();
+        match &access.act {
+            Act::Put { to, from } => {
+                let ((rank, index), origin) = (self.remote(to), self.origin(from));
+                quote_spanned!(span=> #u.put(#rank, #index, #origin)?)
+            }
+            Act::Get { from, into } => {
+                let (rank, index) = self.remote(from);
+                match into {
+                    Destination::Pending => quote_spanned!(span=> #u.get_value(#rank, #index)?),
+                    Destination::PendingVec => quote_spanned!(span=> #u.get_vec(#rank, #index)?),
+                    Destination::Buffer(buffer) => {
+                        let buffer = self.filled(buffer);
+                        quote_spanned!(span=> #u.get(#rank, #index, &mut #buffer[..])?)
+                    }
+                    Destination::Own { layer, section } => {
+                        let (own, at) = (self.name(*layer).clone(), self.index(section));
+                        quote_spanned!(span=> #u.get(#rank, #index, #own.own(#at))?)
+                    }
+                }
+            }
+            Act::Accumulate { to, operation, from } => {
+                let ((rank, index), origin) = (self.remote(to), self.origin(from));
+                let operation = Ident::new(operation.name(), span);
+                quote_spanned!(span=> #u.accumulate(#rank, #index, ::rma::private::#operation, #origin)?)
+            }
+            Act::FetchOp { at, operation, value } => {
+                let ((rank, index), value) = (self.remote(at), self.filled(value));
+                let operation = Ident::new(operation.name(), span);
+                quote_spanned!(span=> #u.fetch_op(#rank, #index, ::rma::private::#operation, #value)?)
+            }
+            Act::CompareSwap { at, expected, new } => {
+                let ((rank, index), expected, new) =
+                    (self.remote(at), self.filled(expected), self.filled(new));
+                quote_spanned!(span=> #u.compare_swap(#rank, #index, #expected, #new)?)
+            }
+            Act::Load { section } => {
+                let index = self.index(section);
+                quote_spanned!(span=> ::rma::private::load(&#u, #index))
+            }
+            Act::Store { section, value } => {
+                let (index, value) = (self.index(section), self.filled(value));
+                quote_spanned!(span=> ::rma::private::store(&#u, #index, #value))
+            }
+            Act::Update { section, operator, value } => {
+                let (index, value) = (self.index(section), self.filled(value));
+                quote_spanned!(span=> ::rma::private::update(&#u, #index, |old| old #operator (#value)))
+            }
+            Act::Read { section, buffer } => {
+                let (index, buffer) = (self.index(section), self.filled(buffer));
+                quote_spanned!(span=> #u.read(#index, &mut #buffer[..])?)
+            }
+            Act::Write { section, buffer } => {
+                let (index, buffer) = (self.index(section), self.filled(buffer));
+                quote_spanned!(span=> #u.write(#index, #buffer)?)
+            }
+        }
+    }
+}
