@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 
 use rma_automaton::{
-    AccessState, Call, Check, Dialect, Elsewhere, ExposureState, Inputs, LocalAccess, LocalOp, LockKind, Permit,
-    State, StateSet, Toward, Transfer,
+    AccessState, Call, Check, Dialect, Elsewhere, ExposureState, Inputs, LocalAccess, LocalOp, LockKind,
+    Permit, State, StateSet, Toward, Transfer,
 };
 use syn::Expr;
 
 use crate::messages::{self as say, Errors};
-use crate::model::{Access, Act, Destination, Function, Info, Kind, Layer, Origin, Step};
+use crate::model::{Access, Act, Body, Destination, Function, Info, Kind, Layer, Origin, Step};
 use crate::parse::{bare, tracked};
 
 /// Checks the whole function.
@@ -22,9 +22,11 @@ pub(crate) fn function(function: &Function, errors: &mut Errors) {
         }
         duplicates(layer, errors);
     }
-    let states: Vec<StateSet> = function.layers.iter().map(|layer| opened(layer)).collect();
-    for access in &function.body.accesses {
-        legality(access, &function.layers[access.layer], states[access.layer], errors);
+    for (number, layer) in function.layers.iter().enumerate() {
+        let phases = phases(number, &function.body);
+        for access in function.body.accesses.iter().filter(|access| access.layer == number) {
+            legality(access, layer, during(layer, opened(layer), &phases, access), errors);
+        }
     }
     let mut walk = Walk { function, errors, told: Vec::new() };
     walk.sequence(&function.body.steps, &mut Some(BTreeMap::new()));
@@ -66,14 +68,67 @@ fn opened(layer: &Layer) -> StateSet {
     calls.iter().fold(before, |states, &call| states.step(Dialect::Seed, call, Inputs::UNKNOWN).next())
 }
 
-fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Errors) {
-    let transfer = match &access.act {
+/// The accesses between two fences, each group with what it does; `None` if a fence stands inside a loop or branch, so
+/// that the text does not tell which accesses share a phase.
+fn phases(layer: usize, body: &Body) -> Option<Vec<Vec<&Access>>> {
+    let mut phases = vec![Vec::new()];
+    for step in &body.steps {
+        match step {
+            Step::Fence(fenced) if *fenced == layer => phases.push(Vec::new()),
+            step => gather(step, layer, body, phases.last_mut()?)?,
+        }
+    }
+    Some(phases)
+}
+
+/// Adds the accesses of a step to a phase; `None` if a fence is among them.
+fn gather<'a>(step: &Step, layer: usize, body: &'a Body, phase: &mut Vec<&'a Access>) -> Option<()> {
+    match step {
+        Step::Access(number) => phase.push(&body.accesses[*number]),
+        Step::Fence(fenced) if *fenced == layer => return None,
+        Step::Loop(steps) => steps.iter().try_for_each(|step| gather(step, layer, body, phase))?,
+        Step::Branch(arms) => arms.iter().flatten().try_for_each(|step| gather(step, layer, body, phase))?,
+        Step::Use(_) | Step::Bind(_) | Step::Fence(_) | Step::Leave => {}
+    }
+    Some(())
+}
+
+/// The states of the window at an access: in a fence phase, those after all transfers of the phase, since the peers
+/// run the same text and may be ahead.
+fn during(layer: &Layer, opened: StateSet, phases: &Option<Vec<Vec<&Access>>>, access: &Access) -> StateSet {
+    if layer.kind != Kind::Fence {
+        return opened;
+    }
+    let Some(phases) = phases else {
+        return opened.union(after(opened, &[Transfer::Get])).union(after(opened, &[Transfer::Put]));
+    };
+    let phase = phases.iter().find(|phase| phase.iter().any(|other| std::ptr::eq(*other, access)));
+    let transfers: Vec<Transfer> =
+        phase.into_iter().flatten().filter_map(|other| transfer(&other.act)).collect();
+    after(opened, &transfers)
+}
+
+fn after(states: StateSet, transfers: &[Transfer]) -> StateSet {
+    transfers.iter().fold(states, |states, &transfer| {
+        let call = Call::Transfer(Toward::This, transfer);
+        states.step(Dialect::Seed, call, Inputs::UNKNOWN).next()
+    })
+}
+
+fn transfer(act: &Act) -> Option<Transfer> {
+    match act {
         Act::Put { .. } => Some(Transfer::Put),
         Act::Get { .. } => Some(Transfer::Get),
         Act::Accumulate { .. } => Some(Transfer::Accumulate),
         Act::FetchOp { .. } | Act::CompareSwap { .. } => Some(Transfer::Atomic),
-        Act::Load { .. } | Act::Read { .. } | Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => None,
-    };
+        Act::Load { .. } | Act::Read { .. } | Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => {
+            None
+        }
+    }
+}
+
+fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Errors) {
+    let transfer = transfer(&access.act);
     if let Some(transfer) = transfer {
         let outcomes = states.step(Dialect::Seed, Call::Transfer(Toward::This, transfer), Inputs::UNKNOWN);
         if outcomes.must_err() {

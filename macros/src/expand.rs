@@ -12,6 +12,7 @@ use syn::{Expr, ItemFn, ReturnType, Stmt};
 use crate::check::literal;
 use crate::model::{Access, Act, Destination, Function, Info, Kind, Layer, Origin, Place, Remote, Section};
 use crate::parse::{HOLE, bare};
+use crate::test_case::TestCase;
 
 /// The function with its body inside its epochs.
 pub(crate) fn function(function: Function) -> TokenStream {
@@ -30,6 +31,35 @@ pub(crate) fn function(function: Function) -> TokenStream {
         stmts: vec![Stmt::Expr(Expr::Verbatim(body), None)],
     });
     item.into_token_stream()
+}
+
+/// A test per transport, in a module that is named like the function.
+pub(crate) fn test(case: TestCase) -> TokenStream {
+    let TestCase { mut item, ranks, transports } = case;
+    let name = item.sig.ident.clone();
+    // What concerns the harness goes to the tests; all else (documentation, lints) stays with the function.
+    let (harness, own) = std::mem::take(&mut item.attrs).into_iter().partition::<Vec<_>, _>(|attr| {
+        attr.path().is_ident("ignore") || attr.path().is_ident("should_panic")
+    });
+    item.attrs = own;
+    let tests = transports.iter().map(|transport| {
+        let word = transport.to_string();
+        quote! {
+            #[test]
+            #(#harness)*
+            fn #transport() {
+                ::rma::private::testing::run(#word, #ranks, ::core::module_path!(), super::#name);
+            }
+        }
+    });
+    quote! {
+        #[cfg(test)]
+        #item
+        #[cfg(test)]
+        mod #name {
+            #(#tests)*
+        }
+    }
 }
 
 /// The type that the function returns.

@@ -7,6 +7,7 @@ mod expand;
 mod messages;
 mod model;
 mod parse;
+mod test_case;
 
 use proc_macro::TokenStream;
 
@@ -14,4 +15,10 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn rma_epoch(attribute: TokenStream, item: TokenStream) -> TokenStream {
     engine::epoch(attribute.into(), item.into()).into()
+}
+
+/// Makes a function a test that runs as a job.
+#[proc_macro_attribute]
+pub fn rma_test(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    engine::test(attribute.into(), item.into()).into()
 }

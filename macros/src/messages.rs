@@ -223,6 +223,10 @@ messages! {
         "the test does not say on how many ranks it runs",
         "`ranks` is missing, or not a number from 1 to 64",
         "write `#[rma_test(ranks = 4)]`";
+    TEST_SYNTAX = "test_syntax", "RMA-MAC-06",
+        "the attribute cannot be read: {0}",
+        "reading stopped here",
+        "write `#[rma_test(ranks = 4, transports = [local, shm])]`";
     TEST_OPTION = "test_option", "RMA-MAC-06",
         "`#[rma_test]` has no option `{0}`",
         "not an option",

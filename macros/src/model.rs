@@ -182,21 +182,54 @@ pub(crate) struct Access {
 
 /// What an access does.
 pub(crate) enum Act {
-    Put { to: Remote, from: Origin },
-    Get { from: Remote, into: Destination },
-    Accumulate { to: Remote, operation: Operation, from: Origin },
-    FetchOp { at: Remote, operation: Operation, value: Box<Expr> },
-    CompareSwap { at: Remote, expected: Box<Expr>, new: Box<Expr> },
+    Put {
+        to: Remote,
+        from: Origin,
+    },
+    Get {
+        from: Remote,
+        into: Destination,
+    },
+    Accumulate {
+        to: Remote,
+        operation: Operation,
+        from: Origin,
+    },
+    FetchOp {
+        at: Remote,
+        operation: Operation,
+        value: Box<Expr>,
+    },
+    CompareSwap {
+        at: Remote,
+        expected: Box<Expr>,
+        new: Box<Expr>,
+    },
     /// `u[i]` as a value.
-    Load { section: Section },
+    Load {
+        section: Section,
+    },
     /// `u[i] = value`.
-    Store { section: Section, value: Box<Expr> },
+    Store {
+        section: Section,
+        value: Box<Expr>,
+    },
     /// `u[i] += value` and kin; the operator without its `=`.
-    Update { section: Section, operator: Box<syn::BinOp>, value: Box<Expr> },
+    Update {
+        section: Section,
+        operator: Box<syn::BinOp>,
+        value: Box<Expr>,
+    },
     /// `buffer.copy_from_slice(&u[a..b])`.
-    Read { section: Section, buffer: Box<Expr> },
+    Read {
+        section: Section,
+        buffer: Box<Expr>,
+    },
     /// `u[a..b].copy_from_slice(&buffer)`.
-    Write { section: Section, buffer: Box<Expr> },
+    Write {
+        section: Section,
+        buffer: Box<Expr>,
+    },
 }
 
 impl Act {
@@ -206,7 +239,11 @@ impl Act {
             Act::Put { to, .. } | Act::Accumulate { to, .. } => Some(to),
             Act::Get { from, .. } => Some(from),
             Act::FetchOp { at, .. } | Act::CompareSwap { at, .. } => Some(at),
-            Act::Load { .. } | Act::Store { .. } | Act::Update { .. } | Act::Read { .. } | Act::Write { .. } => None,
+            Act::Load { .. }
+            | Act::Store { .. }
+            | Act::Update { .. }
+            | Act::Read { .. }
+            | Act::Write { .. } => None,
         }
     }
 

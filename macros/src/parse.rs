@@ -10,7 +10,8 @@ use syn::{Expr, FnArg, ItemFn, Pat, ReturnType, Stmt, Token, Type};
 
 use crate::messages::{self as say, Errors};
 use crate::model::{
-    Access, Act, Body, Destination, Function, Info, Kind, Layer, Operation, Origin, Place, Remote, Section, Step,
+    Access, Act, Body, Destination, Function, Info, Kind, Layer, Operation, Origin, Place, Remote, Section,
+    Step,
 };
 
 /// The macro that stands for a hole until `expand.rs` fills it.
@@ -239,7 +240,9 @@ impl Options {
         let because = self.take("because");
         let reason = match &because {
             None => None,
-            Some(Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. })) if !text.value().trim().is_empty() => {
+            Some(Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }))
+                if !text.value().trim().is_empty() =>
+            {
                 Some(text.value())
             }
             Some(other) => {
@@ -550,12 +553,13 @@ impl Cutter<'_> {
         let span = binary.span();
         match self.place(&binary.left)? {
             Written::Remote { layer, rank, index } => {
-                let Some(operation) = operation else {
+                // After the message the walk goes on as if it were a sum, to find what else is wrong.
+                let operation = operation.unwrap_or_else(|| {
                     let written = &binary.op;
                     let written = quote::quote!(#written).to_string();
                     self.errors.push(&binary.op, &say::NO_SUCH_ACCUMULATE, &[&written]);
-                    return Some(unit(span));
-                };
+                    Operation::Sum
+                });
                 let from = match bare(&index) {
                     Expr::Range(_) => self.origin(&binary.right),
                     _ => self.value_origin(&binary.right),
@@ -929,7 +933,8 @@ impl Cutter<'_> {
                     }
                 }
             }
-            Expr::Unary(syn::ExprUnary { expr: inner, .. }) | Expr::Cast(syn::ExprCast { expr: inner, .. }) => {
+            Expr::Unary(syn::ExprUnary { expr: inner, .. })
+            | Expr::Cast(syn::ExprCast { expr: inner, .. }) => {
                 if !self.needed_now(inner) {
                     self.visit_expr_mut(inner);
                 }

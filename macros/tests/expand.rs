@@ -18,6 +18,8 @@ mod messages;
 mod model;
 #[path = "../src/parse.rs"]
 mod parse;
+#[path = "../src/test_case.rs"]
+mod test_case;
 
 use quote::ToTokens;
 
@@ -27,8 +29,11 @@ fn expanded(source: &str) -> String {
     let mut items = Vec::new();
     for item in file.items {
         match annotated(item) {
-            Ok((attribute, item)) => {
-                let tokens = engine::epoch(attribute, item);
+            Ok((name, attribute, item)) => {
+                let tokens = match name.as_str() {
+                    "rma_epoch" => engine::epoch(attribute, item),
+                    _ => engine::test(attribute, item),
+                };
                 items.extend(syn::parse2::<syn::File>(tokens).expect("the expansion is Rust").items);
             }
             Err(item) => items.push(item),
@@ -38,18 +43,18 @@ fn expanded(source: &str) -> String {
     prettyplease::unparse(&file)
 }
 
-type Annotated = (proc_macro2::TokenStream, proc_macro2::TokenStream);
+type Annotated = (String, proc_macro2::TokenStream, proc_macro2::TokenStream);
 
 fn annotated(item: syn::Item) -> Result<Annotated, syn::Item> {
     let syn::Item::Fn(mut function) = item else { return Err(item) };
-    let Some(at) = function.attrs.iter().position(|attr| attr.path().is_ident("rma_epoch")) else {
-        return Err(syn::Item::Fn(function));
-    };
+    let ours = |attr: &syn::Attribute| attr.path().is_ident("rma_epoch") || attr.path().is_ident("rma_test");
+    let Some(at) = function.attrs.iter().position(ours) else { return Err(syn::Item::Fn(function)) };
+    let name = function.attrs[at].path().segments[0].ident.to_string();
     let attribute = match function.attrs.remove(at).meta {
         syn::Meta::List(list) => list.tokens,
         _ => proc_macro2::TokenStream::new(),
     };
-    Ok((attribute, function.to_token_stream()))
+    Ok((name, attribute, function.to_token_stream()))
 }
 
 // covers: RMA-MAC-01, REG-MAC-01
