@@ -786,6 +786,9 @@ impl Cutter<'_> {
         let Some(window) =
             exposed.map(|layer| layer.window.clone()).find(|name| mentions(mac.tokens.clone(), name))
         else {
+            for name in names(mac.tokens.clone()) {
+                self.step(Step::Use(name));
+            }
             return;
         };
         let list = Punctuated::<Expr, Token![,]>::parse_terminated;
@@ -831,12 +834,18 @@ const TRANSPARENT: [&str; 19] = [
     "writeln",
 ];
 
+/// Every identifier in some tokens.
+fn names(tokens: TokenStream) -> Vec<Ident> {
+    let inside = |token| match token {
+        TokenTree::Ident(ident) => vec![ident],
+        TokenTree::Group(group) => names(group.stream()),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => Vec::new(),
+    };
+    tokens.into_iter().flat_map(inside).collect()
+}
+
 fn mentions(tokens: TokenStream, name: &Ident) -> bool {
-    tokens.into_iter().any(|token| match token {
-        TokenTree::Ident(ident) => ident == *name,
-        TokenTree::Group(group) => mentions(group.stream(), name),
-        TokenTree::Punct(_) | TokenTree::Literal(_) => false,
-    })
+    names(tokens).contains(name)
 }
 
 impl VisitMut for Cutter<'_> {

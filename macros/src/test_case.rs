@@ -38,10 +38,13 @@ impl Parse for Setting {
 /// Reads attribute and function; errors go into the bag.
 pub(crate) fn read(attribute: TokenStream, item: TokenStream, errors: &mut Errors) -> Option<TestCase> {
     let parser = Punctuated::<Setting, Token![,]>::parse_terminated;
-    let settings = syn::parse::Parser::parse2(parser, attribute).unwrap_or_else(|error| {
-        errors.push_at(error.span(), &say::TEST_SYNTAX, &[&error]);
-        Punctuated::new()
-    });
+    let settings = match syn::parse::Parser::parse2(parser, attribute) {
+        Ok(settings) => settings,
+        Err(error) => {
+            errors.push_at(error.span(), &say::TEST_SYNTAX, &[&error]);
+            return None;
+        }
+    };
     let item: ItemFn = match syn::parse2(item) {
         Ok(item) => item,
         Err(error) => {

@@ -1,0 +1,138 @@
+//! The table of messages and `tests/ui/` fit: every row has a case named like its code, and every case earns exactly
+//! the messages that it says. Never looks at what rustc adds: `tests/compile.rs` does that.
+
+#![allow(dead_code)] // The modules of the crate are compiled here as they are; not all of each is used.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[path = "../src/check.rs"]
+mod check;
+#[path = "../src/engine.rs"]
+mod engine;
+#[path = "../src/expand.rs"]
+mod expand;
+#[path = "../src/messages.rs"]
+mod messages;
+#[path = "../src/model.rs"]
+mod model;
+#[path = "../src/parse.rs"]
+mod parse;
+#[path = "../src/test_case.rs"]
+mod test_case;
+
+use messages::{Errors, Message};
+use quote::ToTokens;
+
+fn ui() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui")
+}
+
+fn cases() -> Vec<(String, String)> {
+    let mut cases: Vec<_> = fs::read_dir(ui())
+        .expect("the folder exists")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .map(|path| {
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("a plain name").to_owned();
+            (name, fs::read_to_string(&path).expect("readable"))
+        })
+        .collect();
+    cases.sort();
+    cases
+}
+
+/// The texts of all messages that the annotated items of a file earn.
+fn texts(source: &str) -> Vec<String> {
+    let mut errors = Errors::default();
+    for item in syn::parse_file(source).expect("the case is Rust").items {
+        let (mut function, mut other) = (None, None);
+        match item {
+            syn::Item::Fn(item) => function = Some(item),
+            syn::Item::Struct(item) => other = Some(item),
+            _ => continue,
+        }
+        let attrs = match (&mut function, &mut other) {
+            (Some(item), _) => &mut item.attrs,
+            (_, Some(item)) => &mut item.attrs,
+            _ => continue,
+        };
+        let Some(at) =
+            attrs.iter().position(|a| a.path().is_ident("rma_epoch") || a.path().is_ident("rma_test"))
+        else {
+            continue;
+        };
+        let attribute = attrs.remove(at);
+        let is_epoch = attribute.path().is_ident("rma_epoch");
+        let arguments = match attribute.meta {
+            syn::Meta::List(list) => list.tokens,
+            _ => proc_macro2::TokenStream::new(),
+        };
+        let item = match (function, other) {
+            (Some(item), _) => item.into_token_stream(),
+            (_, item) => item.into_token_stream(),
+        };
+        match is_epoch {
+            true => {
+                if let Some(function) = parse::function(arguments, item, &mut errors) {
+                    check::function(&function, &mut errors);
+                }
+            }
+            false => drop(test_case::read(arguments, item, &mut errors)),
+        }
+    }
+    errors.texts()
+}
+
+/// What a case says that it earns: the codes of its `// gives:` line, else its own name.
+fn promised(name: &str, source: &str) -> Vec<String> {
+    match source.lines().find_map(|line| line.strip_prefix("// gives: ")) {
+        Some(codes) => codes.split(", ").map(str::to_owned).collect(),
+        None => vec![name.to_owned()],
+    }
+}
+
+fn code(text: &str) -> String {
+    text.rsplit_once('[').and_then(|(_, code)| code.strip_suffix(']')).unwrap_or("no code").to_owned()
+}
+
+// covers: RMA-MAC-06
+#[test]
+fn every_case_earns_its_messages_and_no_other() {
+    let mut wrong = Vec::new();
+    for (name, source) in cases().into_iter().filter(|(name, _)| !name.starts_with("rustc_")) {
+        let mut expected = promised(&name, &source);
+        let mut earned: Vec<String> = texts(&source).iter().map(|text| code(text)).collect();
+        expected.sort();
+        earned.sort();
+        if earned != expected {
+            wrong.push(format!("{name}: expected {expected:?}, earned {earned:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_message_has_a_case() {
+    let names: BTreeSet<String> = cases().into_iter().map(|(name, _)| name).collect();
+    let missing: Vec<&str> =
+        messages::ALL.iter().map(|row| row.code).filter(|code| !names.contains(*code)).collect();
+    assert!(missing.is_empty(), "rows without a case in tests/ui: {missing:?}");
+}
+
+#[test]
+fn every_message_teaches() {
+    for Message { code, rule, text, label, help } in messages::ALL {
+        assert!(text.len() > 12 && !text.ends_with('.'), "{code}: the text is one sentence without its stop");
+        assert!(label.len() > 3, "{code}: the label says what is marked");
+        assert!(help.len() > 10, "{code}: the help says what to write");
+        let known = fs::read_to_string(ui().join("../../../docs/spec/rma.md"))
+            .expect("the requirements are there")
+            + &fs::read_to_string(ui().join("../../../docs/spec/pgo.md"))
+                .expect("the requirements are there")
+            + &fs::read_to_string(ui().join("../../../docs/spec/examples.md"))
+                .expect("the requirements are there");
+        assert!(known.contains(&format!("#### {rule}")), "{code}: {rule} is no requirement");
+    }
+}
