@@ -201,7 +201,7 @@ struct Walk<'a> {
     function: &'a Function,
     errors: &'a mut Errors,
     /// Places that have been reported, since loops are walked twice.
-    told: Vec<String>,
+    told: Vec<(usize, usize)>,
 }
 
 impl Walk<'_> {
@@ -240,12 +240,11 @@ impl Walk<'_> {
 
     fn used(&mut self, name: &proc_macro2::Ident, busy: &Busy) {
         let Some(&(operation, layer)) = busy.get(&name.to_string()) else { return };
-        // A span has no identity; its place in the file is one, and it is printed the same way every time.
-        let place = format!("{name} {:?}", name.span());
-        if self.told.contains(&place) {
+        let start = name.span().start();
+        if self.told.contains(&(start.line, start.column)) {
             return;
         }
-        self.told.push(place);
+        self.told.push((start.line, start.column));
         let closing = self.function.layers[layer].kind.closing();
         self.errors.push(name, &say::ORIGIN_BUSY, &[name, &operation, &closing]);
     }

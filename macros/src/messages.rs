@@ -260,8 +260,12 @@ impl Errors {
         self.0.is_empty()
     }
 
-    /// One `compile_error!` per message.
-    pub(crate) fn into_tokens(self) -> TokenStream {
+    /// One `compile_error!` per message, in reading order.
+    pub(crate) fn into_tokens(mut self) -> TokenStream {
+        self.0.sort_by_key(|error| {
+            let start = error.span().start();
+            (start.line, start.column)
+        });
         self.0.iter().map(syn::Error::to_compile_error).collect()
     }
 
