@@ -1,0 +1,234 @@
+//! Laplace's equation on a rectangle, by `#[rma_epoch]`: update the own block, put its edges into the neighbours'
+//! halos, until nothing changes any more. `cargo run --example jacobi_macro -- 4` runs it on four ranks as threads.
+
+use rma::{Max, Rank, Team, Window, rma_epoch};
+
+/// The rectangle without its boundary, and when to stop.
+#[derive(Clone, Copy)]
+pub struct Problem {
+    pub rows: usize,
+    pub cols: usize,
+    pub stop: Stop,
+}
+
+/// When to stop.
+#[derive(Clone, Copy)]
+pub enum Stop {
+    /// As soon as an update changes no cell by this much.
+    Below(f64),
+    /// After this many updates.
+    After(usize),
+}
+
+/// What the ranks have found together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub updates: usize,
+    pub last_change: f64,
+    /// The interior, row by row; empty on every rank but the first.
+    pub cells: Vec<f64>,
+}
+
+/// One rank's part of the rectangle. The window holds it with one ring of halo cells around.
+pub struct Block {
+    problem: Problem,
+    grid: (usize, usize),
+    row: usize,
+    col: usize,
+}
+
+impl Block {
+    pub fn new(problem: Problem, team: &Team) -> Block {
+        let grid = match team.size() {
+            1 => (1, 1),
+            2 => (2, 1),
+            3 => (1, 3),
+            4 => (2, 2),
+            6 => (3, 2),
+            n => (n as usize, 1),
+        };
+        let me = team.rank().0 as usize;
+        Block { problem, grid, row: me / grid.1, col: me % grid.1 }
+    }
+
+    fn at(&self, row: usize, col: usize) -> Block {
+        Block { problem: self.problem, grid: self.grid, row, col }
+    }
+
+    fn height(&self) -> usize {
+        part(self.problem.rows, self.grid.0, self.row).len()
+    }
+
+    fn width(&self) -> usize {
+        part(self.problem.cols, self.grid.1, self.col).len()
+    }
+
+    /// The place of a cell of this block in its rank's window; row and column 0 are halo.
+    fn cell(&self, row: usize, col: usize) -> usize {
+        row * (self.width() + 2) + col
+    }
+
+    pub fn len(&self) -> usize {
+        self.cell(self.height() + 2, 0)
+    }
+
+    fn rank(&self) -> Rank {
+        Rank((self.row * self.grid.1 + self.col) as u32)
+    }
+
+    fn north(&self) -> Option<Block> {
+        (self.row > 0).then(|| self.at(self.row - 1, self.col))
+    }
+
+    fn south(&self) -> Option<Block> {
+        (self.row + 1 < self.grid.0).then(|| self.at(self.row + 1, self.col))
+    }
+
+    fn west(&self) -> Option<Block> {
+        (self.col > 0).then(|| self.at(self.row, self.col - 1))
+    }
+
+    fn east(&self) -> Option<Block> {
+        (self.col + 1 < self.grid.1).then(|| self.at(self.row, self.col + 1))
+    }
+
+    pub fn neighbours(&self) -> Vec<Rank> {
+        [self.north(), self.south(), self.west(), self.east()].into_iter().flatten().map(|b| b.rank()).collect()
+    }
+}
+
+/// The indices of one of `parts` parts of `0..n`, as even as possible.
+fn part(n: usize, parts: usize, index: usize) -> std::ops::Range<usize> {
+    n * index / parts..n * (index + 1) / parts
+}
+
+/// The upper boundary is 1, everything else 0.
+#[rma_epoch(local(u))]
+pub fn start(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
+    u.fill(0.0);
+    if block.row == 0 {
+        u[..block.cell(1, 0)].fill(1.0);
+    }
+    Ok(())
+}
+
+/// One update of every cell of the block from the old values; the largest change.
+#[rma_epoch(local(u))]
+pub fn update(u: &mut Window<f64>, old: &mut Vec<f64>, block: &Block) -> rma::Result<f64> {
+    let stride = block.width() + 2;
+    let mut change: f64 = 0.0;
+    old.clear();
+    old.extend_from_slice(u);
+    for row in 1..=block.height() {
+        let first = block.cell(row, 1);
+        for at in first..first + block.width() {
+            let new = ((old[at - stride] + old[at + stride]) + (old[at - 1] + old[at + 1])) * 0.25;
+            change = change.max((new - old[at]).abs());
+            u[at] = new;
+        }
+    }
+    Ok(change)
+}
+
+/// The edges of the block go into the neighbours' halos, in an epoch of everybody.
+#[rma_epoch(fence(u))]
+pub fn exchange(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
+    let (height, width) = (block.height(), block.width());
+    if let Some(north) = block.north() {
+        let (halo, edge) = (north.cell(north.height() + 1, 1), block.cell(1, 1));
+        u.at(north.rank())[halo..halo + width].copy_from_slice(&u[edge..edge + width]);
+    }
+    if let Some(south) = block.south() {
+        let (halo, edge) = (south.cell(0, 1), block.cell(height, 1));
+        u.at(south.rank())[halo..halo + width].copy_from_slice(&u[edge..edge + width]);
+    }
+    if let Some(west) = block.west() {
+        for row in 1..=height {
+            u.at(west.rank())[west.cell(row, west.width() + 1)] = u[block.cell(row, 1)];
+        }
+    }
+    if let Some(east) = block.east() {
+        for row in 1..=height {
+            u.at(east.rank())[east.cell(row, 0)] = u[block.cell(row, width)];
+        }
+    }
+    Ok(())
+}
+
+/// The block without its halo.
+#[rma_epoch(local(u, read))]
+pub fn interior(u: &Window<f64>, block: &Block) -> rma::Result<Vec<f64>> {
+    let row = |row| &u[block.cell(row, 1)..block.cell(row, 1) + block.width()];
+    Ok((1..=block.height()).flat_map(row).copied().collect())
+}
+
+/// Runs the problem to its end, with `exchange` or another epoch of the same effect.
+pub fn solve(
+    team: &Team,
+    problem: Problem,
+    exchange: fn(&mut Window<f64>, &Block) -> rma::Result<()>,
+) -> rma::Result<Answer> {
+    let block = Block::new(problem, team);
+    let mut u = Window::<f64>::allocate(team, block.len())?;
+    start(&mut u, &block)?;
+    let mut old = Vec::new();
+    let mut updates = 0;
+    let last_change = loop {
+        let mut change = [update(&mut u, &mut old, &block)?];
+        exchange(&mut u, &block)?;
+        updates += 1;
+        team.allreduce(&mut change, Max)?;
+        match problem.stop {
+            Stop::Below(limit) if change[0] < limit => break change[0],
+            Stop::After(count) if updates == count => break change[0],
+            _ => {}
+        }
+    };
+    let mine = interior(&u, &block)?;
+    let cells = team.gather(Rank(0), &mine)?.map(|parts| assemble(&block, &parts)).unwrap_or_default();
+    u.free()?;
+    Ok(Answer { updates, last_change, cells })
+}
+
+fn assemble(first: &Block, parts: &[Vec<f64>]) -> Vec<f64> {
+    let Problem { rows, cols, .. } = first.problem;
+    let mut cells = vec![0.0; rows * cols];
+    for (rank, values) in parts.iter().enumerate() {
+        let block = first.at(rank / first.grid.1, rank % first.grid.1);
+        let (down, across) = (part(rows, first.grid.0, block.row), part(cols, first.grid.1, block.col));
+        for (row, values) in down.zip(values.chunks_exact(across.len())) {
+            cells[row * cols..][across.clone()].copy_from_slice(values);
+        }
+    }
+    cells
+}
+
+/// 64-bit FNV-1a over the values as little-endian bytes.
+pub fn hash(cells: &[f64]) -> u64 {
+    let bytes = cells.iter().flat_map(|value| value.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[allow(dead_code)] // Tests include this file for what stands above.
+fn main() -> std::process::ExitCode {
+    let program = |team: &Team| -> rma::Result<()> {
+        let answer = solve(team, Problem { rows: 32, cols: 32, stop: Stop::Below(1e-4) }, exchange)?;
+        if team.rank() == Rank(0) {
+            let hash = hash(&answer.cells);
+            println!("{} updates, last change {:e}, hash {hash:016x}", answer.updates, answer.last_change);
+            assert_eq!((answer.updates, hash), (642, 0xb7ed_f685_b899_f559), "the serial reference differs");
+            println!("ok");
+        }
+        Ok(())
+    };
+    match std::env::args().nth(1).and_then(|ranks| ranks.parse().ok()) {
+        Some(ranks) => match rma::spawn(ranks, program) {
+            Ok(_) => std::process::ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                std::process::ExitCode::FAILURE
+            }
+        },
+        None => rma::run(program),
+    }
+}
