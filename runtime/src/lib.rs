@@ -1,1 +1,29 @@
 //! One-sided communication: windows, epochs and transfers between the ranks of a job.
+#![deny(unsafe_code)]
+
+mod element;
+mod epoch;
+mod error;
+mod job;
+#[doc(hidden)]
+pub mod launch;
+mod liveness;
+mod op;
+mod run;
+mod sync;
+mod sys;
+mod team;
+pub mod trace;
+mod transport;
+mod window;
+
+pub use element::{And, BasicType, Element, Max, Min, OpCode, Operation, Or, Prod, Replace, Sum, Xor};
+pub use epoch::{Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending, Plain};
+pub use error::{Context, Error, ErrorKind, Evidence, Result};
+pub use op::{
+    Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
+};
+pub use run::{Job, run, spawn};
+pub use team::{Rank, Team};
+pub use window::raw::{Expected, Info, LockKind, Origins};
+pub use window::{LocalView, LocalViewMut, Window};

@@ -1,0 +1,66 @@
+//! The launcher's command line. Never does more than parse it.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use rma::launch::{Launch, RANKS_MAX, Tags, Transport, launch, parse_seconds};
+
+/// Starts a program as the ranks of a job, forwards its output, and ends the whole job when a rank fails.
+///
+/// The exit status is 0 if every rank exits with 0; otherwise it is the status of the rank that failed first, or 128
+/// plus the number of the signal that killed it. A wrong call exits with 2, a program that is not there with 127.
+#[derive(Parser)]
+#[command(name = "rma-run", version, max_term_width = 100)]
+struct Arguments {
+    /// Number of ranks
+    #[arg(short = 'n', long = "ranks", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    ranks: u32,
+
+    /// Time limit of each blocking call, in seconds; past it the call ends with an error that says who waits for whom
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    timeout: Option<Duration>,
+
+    /// Begin each line of output with the rank that wrote it: [3]
+    #[arg(long)]
+    tag_output: bool,
+
+    /// How ranks reach each other
+    #[arg(long, value_name = "TRANSPORT", value_enum, default_value_t = TransportName::Auto)]
+    transport: TransportName,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum TransportName {
+    /// What suits the place of the ranks
+    Auto,
+    /// Threads of one process
+    Local,
+    /// Processes with shared memory
+    Shm,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let mut words = arguments.program.into_iter();
+    let Some(program) = words.next() else { return ExitCode::from(2) };
+    let status = launch(&Launch {
+        ranks: arguments.ranks,
+        limit: arguments.timeout,
+        tags: if arguments.tag_output { Tags::On } else { Tags::Off },
+        transport: match arguments.transport {
+            TransportName::Auto => Transport::Auto,
+            TransportName::Local => Transport::Local,
+            TransportName::Shm => Transport::Shm,
+        },
+        program,
+        arguments: words.collect(),
+    });
+    ExitCode::from(status)
+}

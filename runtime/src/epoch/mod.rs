@@ -1,0 +1,204 @@
+//! Epochs as values and scopes: fence, post/start/complete/wait, lock. Never decides who is let in: `window/raw` does.
+//!
+//! The body of a scope can do what the epoch allows and nothing else, as calls that are illegal there have no method. A scope
+//! closes its epoch on every way out; a panic in a fence phase is passed on to the peers as
+//! [`PeerLost`](crate::ErrorKind::PeerLost).
+//!
+//! Buffers that a body lends to transfers are borrowed for the scope's lifetime, which includes the closing call, so
+//! touching one before the epoch has completed does not compile. Guards can be leaked, so they borrow nothing beyond a call:
+//! what a put takes is on its way, or staged, when the call returns, and what a get brings is opened by the closing call.
+#![forbid(unsafe_code)]
+
+pub(crate) mod deliver;
+mod fence;
+mod lock;
+mod pscw;
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+pub use deliver::{Closed, Deliver, Pending, Plain};
+pub use fence::FenceEpoch;
+pub use lock::LockEpoch;
+pub use pscw::{Access, AccessEpoch, Exposure};
+
+/// A lifetime that can be neither shortened nor stretched, so that what is borrowed for it stays borrowed.
+type Exactly<'scope> = PhantomData<Cell<&'scope ()>>;
+
+/// The transfers of an epoch, the same for every style.
+///
+/// `$life` is the lifetime of results, `$origin` and `$into` bound the buffers: those of a scope are borrowed for the scope's
+/// lifetime, those of a guard for the call.
+macro_rules! transfers {
+    ($life:lifetime, <$($buffer:lifetime)?>, $borrow:lifetime) => {
+        /// Copies elements into a target's window.
+        ///
+        /// # Errors
+        /// `TransferOutsideEpoch`, `RankOutOfRange`, `OutOfBounds`, `LengthMismatch`, `OverlappingLayout`,
+        /// `ConflictingAccess`: before a byte moves.
+        #[track_caller]
+        #[inline(always)]
+        pub fn put<$($buffer)?>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section>,
+            origin: impl crate::op::Origin<$borrow, T>,
+        ) -> crate::error::Result<()> {
+            self.raw().put(target, at.into(), &origin.source().0)
+        }
+
+        /// Combines each of a target's elements with one of the origin's.
+        ///
+        /// # Errors
+        /// As for `put`, and `DatatypeMismatch` if a displacement is not aligned to the elements.
+        #[track_caller]
+        #[inline(always)]
+        pub fn accumulate<$($buffer)?>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section>,
+            operation: impl crate::element::Operation<T>,
+            origin: impl crate::op::Origin<$borrow, T>,
+        ) -> crate::error::Result<()> {
+            self.raw().accumulate("accumulate", target, at.into(), operation, &origin.source().0, |_, _| {})
+        }
+
+        /// As `accumulate`, and gives what the target's elements were before.
+        ///
+        /// # Errors
+        /// As for `accumulate`.
+        #[track_caller]
+        pub fn get_accumulate<$($buffer)?>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section>,
+            operation: impl crate::element::Operation<T>,
+            origin: impl crate::op::Origin<$borrow, T>,
+        ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
+            let mut before = Vec::new();
+            self.raw().accumulate("get_accumulate", target, at.into(), operation, &origin.source().0, |_, old| {
+                before.push(old);
+            })?;
+            Ok(crate::epoch::Pending::new(before))
+        }
+
+        /// Gives one element of a target.
+        ///
+        /// # Errors
+        /// As for `accumulate`.
+        #[track_caller]
+        #[inline(always)]
+        pub fn get_value(
+            &self,
+            target: crate::team::Rank,
+            at: usize,
+        ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
+            self.raw().get_one(target, at).map(crate::epoch::Pending::new)
+        }
+
+        /// Gives the elements of a target that a section names.
+        ///
+        /// # Errors
+        /// As for `put`; a section that begins somewhere and does not say where it ends is a `LengthMismatch`.
+        #[track_caller]
+        pub fn get_vec(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section>,
+        ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
+            self.raw().get_vec(target, at.into()).map(crate::epoch::Pending::new)
+        }
+
+        /// Combines one element of a target with a value, atomically, and gives what was there before.
+        ///
+        /// # Errors
+        /// As for `accumulate`.
+        #[track_caller]
+        #[inline(always)]
+        pub fn fetch_op(
+            &self,
+            target: crate::team::Rank,
+            at: usize,
+            operation: impl crate::element::Operation<T>,
+            value: T,
+        ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
+            self.raw().fetch_op("fetch_op", target, at, operation, value).map(crate::epoch::Pending::new)
+        }
+
+        /// Stores `new` in an element of a target if `expected` is there, bit for bit, and gives what was there before.
+        ///
+        /// # Errors
+        /// As for `accumulate`.
+        #[track_caller]
+        #[inline(always)]
+        pub fn compare_swap(
+            &self,
+            target: crate::team::Rank,
+            at: usize,
+            expected: T,
+            new: T,
+        ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
+            self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
+        }
+
+        /// Loads an element of the own window, whatever others do to it meanwhile.
+        ///
+        /// # Errors
+        /// `OutOfBounds`.
+        #[track_caller]
+        #[inline(always)]
+        pub fn load(&self, index: usize) -> crate::error::Result<T> {
+            self.raw().load("load", index)
+        }
+
+        /// Stores an element of the own window, whatever others do to it meanwhile.
+        ///
+        /// # Errors
+        /// `OutOfBounds`; `StoreDuringUpdate` while a local view of the window lives.
+        #[track_caller]
+        #[inline(always)]
+        pub fn store(&self, index: usize, value: T) -> crate::error::Result<()> {
+            self.raw().store("store", index, value)
+        }
+
+        /// Copies elements of the own window, from an index on, into a buffer.
+        ///
+        /// # Errors
+        /// `OutOfBounds`.
+        #[track_caller]
+        pub fn read(&self, index: usize, into: &mut [T]) -> crate::error::Result<()> {
+            self.raw().read("read", index, into)
+        }
+
+        /// Copies a buffer into the own window, from an index on.
+        ///
+        /// # Errors
+        /// `OutOfBounds`; `StoreDuringUpdate` while a local view of the window lives.
+        #[track_caller]
+        pub fn write(&self, index: usize, from: &[T]) -> crate::error::Result<()> {
+            self.raw().write("write", index, from)
+        }
+    };
+}
+
+/// The get into a lent buffer, which only scopes have: a guard could be leaked with the buffer still lent.
+macro_rules! get_into_buffers {
+    ($scope:lifetime) => {
+        /// Copies elements from a target's window into a buffer, which can't be touched before the epoch has ended.
+        ///
+        /// # Errors
+        /// As for `put`.
+        #[track_caller]
+        #[inline(always)]
+        pub fn get(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section>,
+            mut into: impl crate::op::OriginMut<$scope, T>,
+        ) -> crate::error::Result<()> {
+            self.raw().get(target, at.into(), &mut into.destination().0)
+        }
+    };
+}
+
+use {get_into_buffers, transfers};

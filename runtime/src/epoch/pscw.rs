@@ -1,0 +1,268 @@
+//! Post, start, complete, wait: synchronization of those that have to do with each other. Never lets an origin in twice.
+//!
+//! Both sides come as scopes and as guards. A guard that is dropped closes what it can: an access is completed, an exposure
+//! ends if nobody is inside and breaks the window otherwise.
+#![forbid(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use super::deliver::{Closed, Deliver, Pending};
+use super::{Exactly, get_into_buffers, transfers};
+use crate::element::Element;
+use crate::error::Result;
+use crate::team::Rank;
+use crate::window::Window;
+use crate::window::raw::{Expected, Info, Origins, RawWindow};
+
+/// The own window, posted. See [`Window::post`].
+///
+/// It dereferences to the window, so that a rank can start accesses to others while its own window is posted; the calls
+/// that would give a view of the posted memory, or post it again, return errors or need `&mut`.
+#[must_use = "the exposure ends with `wait`"]
+pub struct Exposure<'w, T: Element> {
+    window: &'w mut Window<T>,
+}
+
+/// An open access to the windows of some ranks, as a guard. See [`Window::start`].
+#[must_use = "the access ends with `complete`"]
+pub struct Access<'w, T: Element> {
+    targets: Targets<'w, T>,
+}
+
+/// An open access to the windows of some ranks, as the scope of a closure. See [`Window::access`].
+pub struct AccessEpoch<'scope, T: Element> {
+    window: &'scope RawWindow,
+    scope: Exactly<'scope>,
+    elements: PhantomData<T>,
+}
+
+/// Targets that have been started, to be completed.
+struct Targets<'w, T> {
+    window: &'w RawWindow,
+    ranks: Ranks,
+    elements: PhantomData<T>,
+}
+
+/// One target costs no allocation.
+enum Ranks {
+    One(Rank),
+    Many(Vec<Rank>),
+}
+
+impl<T> Targets<'_, T> {
+    fn ranks(&self) -> &[Rank] {
+        match &self.ranks {
+            Ranks::One(rank) => std::slice::from_ref(rank),
+            Ranks::Many(ranks) => ranks,
+        }
+    }
+
+    #[track_caller]
+    fn complete(self) -> Result<()> {
+        let mut outcome = Ok(());
+        for &rank in self.ranks() {
+            self.window.hook("complete", Some(rank), || None);
+            let completed = self.window.complete("complete", rank);
+            outcome = outcome.and(completed);
+        }
+        std::mem::forget(self);
+        outcome
+    }
+}
+
+impl<T> Drop for Targets<'_, T> {
+    fn drop(&mut self) {
+        for &rank in self.ranks() {
+            // Transfers are complete when they return, so completing is right on every way out. Its only error is that
+            // there is nothing to complete.
+            let _ = self.window.complete("complete", rank);
+        }
+    }
+}
+
+impl<T: Element> Window<T> {
+    /// Opens the own window to origins until [`wait`](Exposure::wait). Never waits for others.
+    ///
+    /// # Errors
+    /// `AlreadyPosted` after a leaked exposure; `MixedSync` while somebody has or waits for this window's lock;
+    /// `RankOutOfRange`, `Poisoned`.
+    #[track_caller]
+    pub fn post(&mut self, origins: Origins<'_>) -> Result<Exposure<'_, T>> {
+        let window = self.exclusive_raw();
+        window.hook("post", None, || None);
+        window.post("post", origins)?;
+        Ok(Exposure { window: self })
+    }
+
+    /// Posts the own window, runs the body, and waits for the origins.
+    ///
+    /// # Errors
+    /// The error that the body returns; as [`post`](Window::post) and [`wait`](Exposure::wait).
+    #[track_caller]
+    pub fn exposure<R: Deliver>(
+        &mut self,
+        origins: Origins<'_>,
+        expected: impl Into<Expected>,
+        body: impl FnOnce(&Exposure<'_, T>) -> R,
+    ) -> Result<R::Output> {
+        let exposure = self.post(origins)?;
+        let result = body(&exposure);
+        match exposure.wait(expected) {
+            Ok(()) => result.deliver(&Closed::new()),
+            Err(error) => Err(result.into_failure().unwrap_or(error)),
+        }
+    }
+
+    /// Starts an access to a target that has posted its window, or will: waits for that.
+    ///
+    /// Under [`Info::NoCheck`] there is one test and no wait.
+    ///
+    /// # Errors
+    /// `StartNested` if an access to the target is open; `MixedSync` inside a fence phase or with the target's lock held;
+    /// under `NoCheck` `NotPosted` and `NotInGroup`; `RankOutOfRange`, `PeerLost`, `Stalled`, `Poisoned`.
+    #[track_caller]
+    pub fn start(&self, target: Rank, info: Info) -> Result<Access<'_, T>> {
+        let window = self.raw();
+        window.hook("start", Some(target), || None);
+        window.start("start", target, info)?;
+        Ok(Access { targets: Targets { window, ranks: Ranks::One(target), elements: PhantomData } })
+    }
+
+    /// Starts an access to several targets, as by one [`start`](Window::start) for each.
+    ///
+    /// # Errors
+    /// As [`start`](Window::start); those that were started before are completed.
+    #[track_caller]
+    pub fn start_group(&self, targets: &[Rank], info: Info) -> Result<Access<'_, T>> {
+        Ok(Access { targets: self.start_all(targets, info)? })
+    }
+
+    /// Starts an access to some targets, runs the body, and completes it.
+    ///
+    /// # Errors
+    /// The error that the body returns; as [`start`](Window::start).
+    #[track_caller]
+    pub fn access<'scope, R: Deliver>(
+        &'scope self,
+        targets: &[Rank],
+        info: Info,
+        body: impl FnOnce(&AccessEpoch<'scope, T>) -> R,
+    ) -> Result<R::Output> {
+        let targets = self.start_all(targets, info)?;
+        let result = body(&AccessEpoch { window: self.raw(), scope: PhantomData, elements: PhantomData });
+        match targets.complete() {
+            Ok(()) => result.deliver(&Closed::new()),
+            Err(error) => Err(result.into_failure().unwrap_or(error)),
+        }
+    }
+
+    #[track_caller]
+    fn start_all(&self, targets: &[Rank], info: Info) -> Result<Targets<'_, T>> {
+        let window = self.raw();
+        let ranks = Ranks::Many(Vec::with_capacity(targets.len()));
+        let mut started = Targets { window, ranks, elements: PhantomData };
+        for &target in targets {
+            window.hook("start", Some(target), || None);
+            window.start("start", target, info)?;
+            match &mut started.ranks {
+                Ranks::One(_) => {}
+                Ranks::Many(ranks) => ranks.push(target),
+            }
+        }
+        Ok(started)
+    }
+}
+
+impl<T: Element> Exposure<'_, T> {
+    /// Ends the exposure when the expected number of different origins, or the whole group, has completed.
+    ///
+    /// # Errors
+    /// `CountExceeded` if more have come, or fewer are counted than the group has (the exposure has ended all the same);
+    /// `WaitWithoutPost` for [`Expected::All`] without a group; `PeerLost` and `Stalled`, after which the window is out of
+    /// use.
+    #[track_caller]
+    pub fn wait(self, expected: impl Into<Expected>) -> Result<()> {
+        let window = self.window.raw();
+        window.hook("wait", None, || None);
+        // Dropping the guard afterwards closes an exposure that the wait has left open.
+        window.wait("wait", expected.into())
+    }
+
+    /// Ends the exposure when every member of the posted group has completed.
+    ///
+    /// # Errors
+    /// As [`wait`](Exposure::wait).
+    #[track_caller]
+    pub fn wait_all(self) -> Result<()> {
+        self.wait(Expected::All)
+    }
+}
+
+impl<T: Element> Drop for Exposure<'_, T> {
+    fn drop(&mut self) {
+        self.window.raw().abandon_exposure();
+    }
+}
+
+impl<T: Element> Deref for Exposure<'_, T> {
+    type Target = Window<T>;
+
+    fn deref(&self) -> &Window<T> {
+        self.window
+    }
+}
+
+impl From<usize> for Expected {
+    fn from(count: usize) -> Expected {
+        Expected::Count(count)
+    }
+}
+
+impl<'w, T: Element> Access<'w, T> {
+    transfers!('w, <'call>, 'call);
+
+    /// Ends the access. What the transfers took is the caller's again.
+    ///
+    /// # Errors
+    /// `PeerLost`, if a transfer could not be finished.
+    #[track_caller]
+    pub fn complete(self) -> Result<()> {
+        self.targets.complete()
+    }
+
+    /// Ends the access and opens what its transfers brought.
+    ///
+    /// # Errors
+    /// As [`complete`](Access::complete).
+    #[track_caller]
+    pub fn complete_with<R: Deliver>(self, pending: R) -> Result<R::Output> {
+        self.targets.complete()?;
+        pending.deliver(&Closed::new())
+    }
+
+    /// The ranks that may be accessed.
+    pub fn targets(&self) -> &[Rank] {
+        self.targets.ranks()
+    }
+
+    #[inline(always)]
+    fn raw(&self) -> &RawWindow {
+        self.targets.window
+    }
+}
+
+impl<'scope, T: Element> AccessEpoch<'scope, T> {
+    transfers!('scope, <>, 'scope);
+    get_into_buffers!('scope);
+
+    #[inline(always)]
+    fn raw(&self) -> &RawWindow {
+        self.window
+    }
+}
+
+#[allow(dead_code)]
+fn pending_is_covariant_in_its_value_only<'epoch>(pending: Pending<'epoch, u8>) -> Pending<'epoch, u8> {
+    pending
+}

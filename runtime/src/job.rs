@@ -1,0 +1,145 @@
+//! A job and what each of its ranks has: memory, identity, patience. Never keeps anything in a global: several
+//! jobs live in one process.
+#![forbid(unsafe_code)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::liveness::{self, Patience};
+use crate::team::Rank;
+use crate::transport::shm::arena::{Arena, Block};
+use crate::transport::shm::segment::Segment;
+
+/// What one rank of a job has. Teams and windows share it.
+pub(crate) struct RankContext {
+    segment: Arc<Segment>,
+    arena: Arc<Arena>,
+    rank: Rank,
+    limit: Option<Duration>,
+    patience: Patience,
+    home_thread: ThreadId,
+    /// The process that must stay the parent, where the launcher is to be watched.
+    parent: Option<u32>,
+    retired: Mutex<Vec<Retired>>,
+}
+
+/// A block that peers may still touch, and the question whether they are done.
+struct Retired {
+    block: Block,
+    may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
+}
+
+/// Allocations of a rank between two looks at its retired blocks, when there are many.
+const RETIRED_UNCHECKED_MAX: usize = 64;
+
+impl RankContext {
+    /// The context of a rank that has joined the job, made on the thread that runs the rank.
+    pub(crate) fn new(
+        segment: Arc<Segment>,
+        rank: Rank,
+        limit: Option<Duration>,
+        parent: Option<u32>,
+    ) -> RankContext {
+        RankContext {
+            arena: Arena::new(Arc::clone(&segment)),
+            rank,
+            limit,
+            patience: Patience::of(segment.size()),
+            home_thread: thread::current().id(),
+            parent,
+            retired: Mutex::new(Vec::new()),
+            segment,
+        }
+    }
+
+    /// Zeroed memory of the segment that belongs to this rank.
+    ///
+    /// # Errors
+    /// `System` if the machine or the segment has not that much.
+    #[allow(dead_code, reason = "windows allocate without naming themselves")]
+    pub(crate) fn allocate(&self, bytes: usize) -> Result<Block> {
+        self.allocate_for("allocation of window memory", bytes)
+    }
+
+    /// As [`RankContext::allocate`], for an error that names the call.
+    pub(crate) fn allocate_for(&self, call: &'static str, bytes: usize) -> Result<Block> {
+        self.reclaim();
+        self.arena.allocate(bytes, call)
+    }
+
+    /// Frees a block as soon as `may_reuse` says that no peer touches it any more.
+    ///
+    /// The question is asked at later allocations of this rank, never by a peer.
+    pub(crate) fn retire(&self, block: Block, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
+        let retired = Retired { block, may_reuse: Box::new(may_reuse) };
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
+    }
+
+    /// Frees the retired blocks that nobody touches any more.
+    fn reclaim(&self) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        // The oldest ones are the likeliest to be free; a long list is not walked at every allocation.
+        let mut looked = 0;
+        retired.retain(|entry| {
+            looked += 1;
+            RETIRED_UNCHECKED_MAX < looked || !(entry.may_reuse)(&self.segment)
+        });
+    }
+
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The segment for those that outlive this context.
+    #[allow(dead_code, reason = "windows hold it")]
+    pub(crate) fn shared_segment(&self) -> &Arc<Segment> {
+        &self.segment
+    }
+
+    /// The address of an offset, whichever rank the memory belongs to.
+    #[allow(dead_code, reason = "windows reach peers by it")]
+    #[inline]
+    pub(crate) fn at(&self, offset: u64) -> *mut u8 {
+        self.segment.at(offset)
+    }
+
+    /// The rank in the job.
+    #[inline]
+    pub(crate) fn job_rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// A fresh identity for a team or window, unique in the job.
+    pub(crate) fn fresh_id(&self) -> u64 {
+        self.segment.fresh_id()
+    }
+
+    /// Whether a rank of the job may still act: it has not ended in any way.
+    #[allow(dead_code, reason = "windows ask before they reuse memory")]
+    pub(crate) fn is_alive(&self, job_rank: Rank) -> bool {
+        liveness::evidence(&self.segment, job_rank.0).is_none()
+    }
+
+    /// The time limit of each blocking call.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.limit
+    }
+
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    pub(crate) fn home_thread(&self) -> ThreadId {
+        self.home_thread
+    }
+
+    /// Whether the process that started this one, and watches it, is no more.
+    pub(crate) fn launcher_is_gone(&self) -> bool {
+        match self.parent {
+            Some(parent) => std::os::unix::process::parent_id() != parent,
+            None => false,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Starting a job as processes: what ranks find in their environment, and the launcher. Never touches windows.
+#![forbid(unsafe_code)]
+
+pub(crate) mod environment;
+mod output;
+mod supervise;
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+pub use environment::parse_seconds;
+pub use supervise::launch;
+
+/// How the ranks of a launched job reach each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Whatever suits the place of the ranks; on one machine that is [`Shm`](Transport::Shm).
+    #[default]
+    Auto,
+    /// One process, whose threads are the ranks.
+    Local,
+    /// One process per rank, with a shared segment.
+    Shm,
+}
+
+/// Whether lines of output say which rank wrote them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tags {
+    /// Lines are passed on as they are.
+    #[default]
+    Off,
+    /// Lines begin with `[rank] `.
+    On,
+}
+
+/// What to launch.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Number of ranks.
+    pub ranks: u32,
+    /// The time limit of each blocking call of the ranks.
+    pub limit: Option<Duration>,
+    /// Whether output is tagged.
+    pub tags: Tags,
+    /// How ranks reach each other.
+    pub transport: Transport,
+    /// The program, by path or by its name on PATH.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// The largest number of ranks of one job.
+pub const RANKS_MAX: u32 = crate::transport::shm::layout::RANKS_MAX;

@@ -1,0 +1,219 @@
+//! Forwards what ranks write, line by line. Never interprets it.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{ChildStderr, ChildStdout};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::Tags;
+
+/// A longer line is passed on in pieces of this size; other ranks' lines may come between them.
+const LINE_MAX_BYTES: usize = 1 << 20;
+/// Bytes read from a rank at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// Cuts a rank's output into whole lines.
+struct Lines {
+    tag: Vec<u8>,
+    pending: Vec<u8>,
+}
+
+impl Lines {
+    fn new(rank: u32, tags: Tags) -> Lines {
+        let tag = match tags {
+            Tags::Off => Vec::new(),
+            Tags::On => format!("[{rank}] ").into_bytes(),
+        };
+        Lines { tag, pending: Vec::new() }
+    }
+
+    /// Takes what a rank wrote and gives the lines that have become whole, tagged.
+    fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        self.pending.extend_from_slice(bytes);
+        let whole = match self.pending.iter().rposition(|&byte| byte == b'\n') {
+            Some(last) => last + 1,
+            None if LINE_MAX_BYTES <= self.pending.len() => self.pending.len(),
+            None => 0,
+        };
+        let lines: Vec<u8> = self.pending.drain(..whole).collect();
+        self.tagged(&lines)
+    }
+
+    /// Gives what is left when the rank has closed its end: a line without an end.
+    fn finish(&mut self) -> Vec<u8> {
+        let rest = std::mem::take(&mut self.pending);
+        self.tagged(&rest)
+    }
+
+    fn tagged(&self, lines: &[u8]) -> Vec<u8> {
+        if self.tag.is_empty() {
+            return lines.to_vec();
+        }
+        lines.split_inclusive(|&byte| byte == b'\n').flat_map(|line| [&self.tag, line].concat()).collect()
+    }
+}
+
+/// One of the launcher's own streams, on which nothing is glued to a line without an end.
+struct Sink<W> {
+    stream: W,
+    mid_line: bool,
+    /// False once nobody reads the stream any more: what ranks write to it is dropped, and they run on.
+    open: bool,
+}
+
+impl<W: Write> Sink<W> {
+    fn new(stream: W) -> Sink<W> {
+        Sink { stream, mid_line: false, open: true }
+    }
+
+    fn write(&mut self, lines: &[u8]) {
+        if lines.is_empty() || !self.open {
+            return;
+        }
+        let separator: &[u8] = match self.mid_line {
+            true => b"\n",
+            false => b"",
+        };
+        let text = [separator, lines].concat();
+        self.open = self.stream.write_all(&text).and_then(|()| self.stream.flush()).is_ok();
+        self.mid_line = !lines.ends_with(b"\n");
+    }
+}
+
+enum Stream {
+    Out,
+    Err,
+}
+
+struct Source {
+    pipe: OwnedFd,
+    lines: Lines,
+    stream: Stream,
+}
+
+/// The output of all ranks of a job.
+pub(super) struct Output {
+    sources: Vec<Source>,
+}
+
+impl Output {
+    pub(super) fn new() -> Output {
+        Output { sources: Vec::new() }
+    }
+
+    /// Adds the pipes of a rank.
+    pub(super) fn add(&mut self, rank: u32, tags: Tags, out: Option<ChildStdout>, err: Option<ChildStderr>) {
+        let mut add = |pipe: OwnedFd, stream| {
+            self.sources.push(Source { pipe, lines: Lines::new(rank, tags), stream });
+        };
+        match out {
+            Some(pipe) => add(pipe.into(), Stream::Out),
+            None => {}
+        }
+        match err {
+            Some(pipe) => add(pipe.into(), Stream::Err),
+            None => {}
+        }
+    }
+
+    /// Forwards until every rank has closed its ends.
+    pub(super) fn forward(mut self) -> io::Result<()> {
+        let mut out = Sink::new(io::stdout().lock());
+        let mut err = Sink::new(io::stderr());
+        let mut buffer = vec![0; READ_BYTES];
+        for source in &self.sources {
+            let flags = rustix::fs::fcntl_getfl(&source.pipe)?;
+            rustix::fs::fcntl_setfl(&source.pipe, flags | OFlags::NONBLOCK)?;
+        }
+        while !self.sources.is_empty() {
+            let mut watched: Vec<_> = self
+                .sources
+                .iter()
+                .map(|source| PollFd::from_borrowed_fd(source.pipe.as_fd(), PollFlags::IN))
+                .collect();
+            match poll(&mut watched, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let ready: Vec<bool> = watched.iter().map(|watch| !watch.revents().is_empty()).collect();
+            let mut ready = ready.into_iter();
+            self.sources.retain_mut(|source| {
+                if ready.next() != Some(true) {
+                    return true;
+                }
+                let (lines, open) = match rustix::io::read(&source.pipe, &mut buffer) {
+                    Ok(0) => (source.lines.finish(), false),
+                    Ok(len) => (source.lines.push(&buffer[..len]), true),
+                    Err(Errno::AGAIN | Errno::INTR) => return true,
+                    Err(_) => (source.lines.finish(), false),
+                };
+                match source.stream {
+                    Stream::Out => out.write(&lines),
+                    Stream::Err => err.write(&lines),
+                }
+                open
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Copies the launcher's input to a rank until either ends.
+pub(super) fn forward_input(mut to: std::process::ChildStdin) {
+    let mut buffer = vec![0; READ_BYTES];
+    let mut input = io::stdin().lock();
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(len) => match to.write_all(&buffer[..len]).and_then(|()| to.flush()) {
+                Ok(()) => {}
+                Err(_) => return,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_and_tagged() {
+        let mut lines = Lines::new(3, Tags::On);
+        assert_eq!(lines.push(b"half "), b"");
+        assert_eq!(lines.push(b"line\nanother\nand"), b"[3] half line\n[3] another\n");
+        assert_eq!(lines.push(b" more"), b"");
+        assert_eq!(lines.finish(), b"[3] and more");
+        assert_eq!(lines.finish(), b"");
+    }
+
+    #[test]
+    fn untagged_bytes_are_unchanged() {
+        let mut lines = Lines::new(0, Tags::Off);
+        let mut all = lines.push(b"\n\xff\0x\n y");
+        all.extend(lines.finish());
+        assert_eq!(all, b"\n\xff\0x\n y");
+    }
+
+    #[test]
+    fn an_endless_line_does_not_fill_the_memory() {
+        let mut lines = Lines::new(0, Tags::Off);
+        let piece = vec![b'x'; READ_BYTES];
+        let passed: usize = (0..100).map(|_| lines.push(&piece).len()).sum();
+        assert!(READ_BYTES * 100 - LINE_MAX_BYTES <= passed);
+    }
+
+    #[test]
+    fn nothing_is_glued_to_an_unfinished_line() {
+        let mut bytes = Vec::new();
+        let mut sink = Sink::new(&mut bytes);
+        sink.write(b"no end");
+        sink.write(b"");
+        sink.write(b"next\n");
+        assert_eq!(bytes, b"no end\nnext\n");
+    }
+}

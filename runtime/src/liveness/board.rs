@@ -1,0 +1,269 @@
+//! The wait board: what each rank waits for, readable by all. Never blocks: a reader takes what it finds.
+//!
+//! A rank has one entry. If several of its threads wait, the first one is shown, and the rank is marked, since
+//! then nothing can be concluded from what a single thread does.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{Ordering, fence};
+
+use super::wait::{Act, WaitFor};
+use crate::error::Evidence;
+use crate::sys;
+use crate::team::Rank;
+use crate::transport::shm::bytes::{load_name, store_name};
+use crate::transport::shm::layout::{Board, NAME_BYTES};
+use crate::transport::shm::segment::Segment;
+
+const ACT_COLLECTIVE: u32 = 1;
+const ACT_TOWARD: u32 = 2;
+const ACT_ANY: u32 = 3;
+
+const CLAIM_FREE: u32 = 0;
+const CLAIM_WRITING: u32 = 1;
+const CLAIM_VALID: u32 = 2;
+
+/// A wait that is shown on the board of its rank until this value is dropped.
+pub(super) struct Shown<'a> {
+    board: &'a Board,
+    sequence: u64,
+}
+
+impl<'a> Shown<'a> {
+    /// Shows a wait, unless another thread of the rank is shown already.
+    pub(super) fn new(segment: &'a Segment, me: u32, event: u64, what: &WaitFor<'_>) -> Option<Shown<'a>> {
+        let board = &segment.record(me).board;
+        // Acquire: pairs with the Release in `drop`, so that threads of a rank use the board one after the other.
+        board.taken.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        let (act, target) = match what.act {
+            Act::Collective => (ACT_COLLECTIVE, 0),
+            Act::Toward(rank) => (ACT_TOWARD, u64::from(what.team.job_rank(rank).0) + 1),
+            Act::Any => (ACT_ANY, 0),
+        };
+        let sequence = board.sequence.load(Ordering::Relaxed);
+        // Release: a reader that sees a field below also sees, in its second look, that the sequence has moved on.
+        fence(Ordering::Release);
+        board.act.store(act, Ordering::Relaxed);
+        board.target.store(target, Ordering::Relaxed);
+        board.event.store(event, Ordering::Relaxed);
+        board.team.store(what.team.id(), Ordering::Relaxed);
+        board.window.store(what.window.map_or(0, |id| id + 1), Ordering::Relaxed);
+        board.since_ns.store(sys::time::monotonic_ns(), Ordering::Relaxed);
+        store_name(&board.call, what.call);
+        let (name, value) = what.detail.unwrap_or(("", 0));
+        store_name(&board.detail_name, name);
+        board.detail.store(value, Ordering::Relaxed);
+        board.looks.store(0, Ordering::Relaxed);
+        // Release: pairs with the Acquire load in `Sight::take`.
+        board.sequence.store(sequence + 1, Ordering::Release);
+        // SeqCst: pairs with the fence in `wake_everybody`; the waiter looks at the status words after this.
+        fence(Ordering::SeqCst);
+        Some(Shown { board, sequence: sequence + 1 })
+    }
+
+    /// Notes that the waiter has looked once more and its condition did not hold.
+    pub(super) fn looked(&self) {
+        // Release: pairs with the Acquire load in `Sight::take`: the look came before the note of it.
+        self.board.looks.fetch_add(1, Ordering::Release);
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire load in `Sight::take`.
+        self.board.sequence.store(self.sequence + 1, Ordering::Release);
+        // Release: pairs with the Acquire in `new`.
+        self.board.taken.store(0, Ordering::Release);
+    }
+}
+
+/// What a reader saw on the board of a rank.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Sight {
+    pub(super) sequence: u64,
+    pub(super) looks: u64,
+    pub(super) act: u32,
+    pub(super) event: u64,
+    pub(super) team: u64,
+    pub(super) window: Option<u64>,
+    target: Option<u32>,
+    since_ns: u64,
+    pub(super) call: String,
+    detail_name: String,
+    detail: u64,
+}
+
+impl Sight {
+    /// What a rank waits for, if it is shown and stays the same while it is read.
+    pub(super) fn take(segment: &Segment, job_rank: u32) -> Option<Sight> {
+        let board = &segment.record(job_rank).board;
+        // Acquire: pairs with the Release in `Shown::new`.
+        let sequence = board.sequence.load(Ordering::Acquire);
+        if sequence.is_multiple_of(2) {
+            return None;
+        }
+        let sight = Sight {
+            sequence,
+            // Acquire: pairs with the Release in `Shown::looked`.
+            looks: board.looks.load(Ordering::Acquire),
+            act: board.act.load(Ordering::Relaxed),
+            event: board.event.load(Ordering::Relaxed),
+            team: board.team.load(Ordering::Relaxed),
+            window: board.window.load(Ordering::Relaxed).checked_sub(1),
+            target: board
+                .target
+                .load(Ordering::Relaxed)
+                .checked_sub(1)
+                .and_then(|rank| u32::try_from(rank).ok()),
+            since_ns: board.since_ns.load(Ordering::Relaxed),
+            call: load_name(&board.call),
+            detail_name: load_name(&board.detail_name),
+            detail: board.detail.load(Ordering::Relaxed),
+        };
+        // Acquire: pairs with the Release fence in `Shown::new`; if a field is newer, so is the sequence.
+        fence(Ordering::Acquire);
+        match board.sequence.load(Ordering::Relaxed) == sequence {
+            true => Some(sight),
+            false => None,
+        }
+    }
+
+    pub(super) fn is_collective(&self) -> bool {
+        self.act == ACT_COLLECTIVE
+    }
+
+    /// The call and its window, as the other party of a message: `fence on window 4`.
+    pub(super) fn describe(&self) -> String {
+        describe(&self.call, self.window)
+    }
+}
+
+fn describe(call: &str, window: Option<u64>) -> String {
+    match window {
+        Some(id) => format!("{call} on window {id}"),
+        None => call.to_owned(),
+    }
+}
+
+/// The offset of the event that a rank's shown wait sleeps on.
+pub(super) fn sleeping_on(segment: &Segment, job_rank: u32) -> Option<u64> {
+    Sight::take(segment, job_rank).map(|sight| sight.event)
+}
+
+/// Whether the name on a board is that of a call: the board cuts long ones.
+pub(super) fn same_call(shown: &str, call: &str) -> bool {
+    shown.as_bytes() == &call.as_bytes()[..call.len().min(NAME_BYTES)]
+}
+
+/// Tells every rank that waits in a collective call of `team` that it met a different one.
+pub(super) fn accuse_all(
+    segment: &Segment,
+    team: u64,
+    me: u32,
+    mine: (&str, Option<u64>),
+    peer: u32,
+    theirs: &Sight,
+) {
+    for job_rank in (0..segment.size()).filter(|&rank| rank != me) {
+        let Some(sight) =
+            Sight::take(segment, job_rank).filter(|sight| sight.is_collective() && sight.team == team)
+        else {
+            continue;
+        };
+        let accusation = &segment.record(job_rank).accusation;
+        // Acquire: pairs with the Release in `accused`, which frees the place.
+        if accusation
+            .claim
+            .compare_exchange(CLAIM_FREE, CLAIM_WRITING, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            continue;
+        }
+        // Whoever sits in the peer's call has met this rank's, and the other way round.
+        let with_peer = sight.call == theirs.call && sight.window == theirs.window;
+        let (other, call, window) = match with_peer {
+            true => (me, mine.0, mine.1),
+            false => (peer, theirs.call.as_str(), theirs.window),
+        };
+        accusation.peer.store(other, Ordering::Relaxed);
+        accusation.sequence.store(sight.sequence, Ordering::Relaxed);
+        accusation.window.store(window.map_or(0, |id| id + 1), Ordering::Relaxed);
+        store_name(&accusation.call, call);
+        // Release: pairs with the Acquire in `accused`.
+        accusation.claim.store(CLAIM_VALID, Ordering::Release);
+        segment.shared::<crate::sync::event::Event>(sight.event).wake();
+    }
+}
+
+/// Whether another rank has found that the wait with this number cannot end: the peer and what it does instead.
+pub(super) fn accused(segment: &Segment, me: u32, sequence: u64) -> Option<(Rank, String)> {
+    let accusation = &segment.record(me).accusation;
+    // Acquire: pairs with the Release in `accuse_all`.
+    if accusation.claim.load(Ordering::Acquire) != CLAIM_VALID {
+        return None;
+    }
+    let meant = accusation.sequence.load(Ordering::Relaxed);
+    let window = accusation.window.load(Ordering::Relaxed).checked_sub(1);
+    let found =
+        (Rank(accusation.peer.load(Ordering::Relaxed)), describe(&load_name(&accusation.call), window));
+    // Release: pairs with the Acquire in `accuse_all`. One that means an earlier wait is dropped.
+    accusation.claim.store(CLAIM_FREE, Ordering::Release);
+    match meant == sequence {
+        true => Some(found),
+        false => None,
+    }
+}
+
+/// Who waits for whom, as one phrase per rank of the job: the end of a `Stalled` message.
+pub(crate) fn report(segment: &Segment) -> String {
+    let mut text = String::new();
+    for job_rank in 0..segment.size() {
+        if REPORT_RANKS_MAX <= job_rank {
+            let _ = write!(text, "; and {} more", segment.size() - REPORT_RANKS_MAX);
+            break;
+        }
+        if 0 < job_rank {
+            text.push_str("; ");
+        }
+        let _ = write!(text, "rank {job_rank} ");
+        match super::evidence(segment, job_rank) {
+            Some(Evidence::Finished) => {
+                text.push_str("has returned");
+                continue;
+            }
+            Some(evidence) => {
+                let _ = write!(text, "is lost ({evidence})");
+                continue;
+            }
+            None => {}
+        }
+        match Sight::take(segment, job_rank) {
+            Some(sight) => {
+                let _ = write!(text, "waits in {}", sight.describe());
+                if let Some(rank) = sight.target {
+                    let _ = write!(text, " for rank {rank}");
+                }
+                if !sight.detail_name.is_empty() {
+                    let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
+                }
+                let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
+                let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
+            }
+            None => match super::has_joined(segment, job_rank) {
+                true => text.push_str("does not wait"),
+                false => text.push_str("has not joined the job"),
+            },
+        }
+        let process = segment.record(job_rank).process.load(Ordering::Relaxed);
+        if let Some('T') = sys::process::state_letter(process) {
+            let _ = write!(text, " (process {process} is stopped)");
+        }
+    }
+    text
+}
+
+/// Ranks that a report describes one by one.
+const REPORT_RANKS_MAX: u32 = 64;

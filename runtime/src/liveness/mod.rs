@@ -1,0 +1,170 @@
+//! Who is alive, what is known about those who are not, and waiting that takes both into account. Never ends a
+//! process and never decides what a lost rank means to a window.
+#![forbid(unsafe_code)]
+
+mod board;
+mod wait;
+
+use std::sync::atomic::{Ordering, fence};
+
+pub(crate) use board::report;
+pub(crate) use wait::{Act, Needs, Patience, WaitFor};
+
+use crate::error::Evidence;
+use crate::sync::event::Event;
+use crate::team::{Members, Rank};
+use crate::transport::shm::segment::Segment;
+
+/// What the status word of a rank says: the low byte is one of these, the rest a status or signal number.
+const ABSENT: u32 = 0;
+const RUNNING: u32 = 1;
+const FINISHED: u32 = 2;
+const RETURNED_ERROR: u32 = 3;
+const PANICKED: u32 = 4;
+const EXITED: u32 = 5;
+const SIGNALLED: u32 = 6;
+const LAUNCHER_GONE: u32 = 7;
+
+fn encode(evidence: Evidence) -> u32 {
+    match evidence {
+        Evidence::Finished => FINISHED,
+        Evidence::ReturnedError => RETURNED_ERROR,
+        Evidence::Panicked => PANICKED,
+        Evidence::ProcessExited(code) => EXITED | (code.cast_unsigned() << 8),
+        Evidence::Signalled(signal) => SIGNALLED | (signal.cast_unsigned() << 8),
+        Evidence::LauncherGone => LAUNCHER_GONE,
+    }
+}
+
+fn decode(status: u32) -> Option<Evidence> {
+    let number = (status >> 8).cast_signed();
+    match status & 0xff {
+        ABSENT | RUNNING => None,
+        FINISHED => Some(Evidence::Finished),
+        RETURNED_ERROR => Some(Evidence::ReturnedError),
+        PANICKED => Some(Evidence::Panicked),
+        EXITED => Some(Evidence::ProcessExited(number)),
+        SIGNALLED => Some(Evidence::Signalled(number)),
+        _ => Some(Evidence::LauncherGone),
+    }
+}
+
+/// How a rank ended, if it has.
+pub(crate) fn evidence(segment: &Segment, job_rank: u32) -> Option<Evidence> {
+    // Acquire: pairs with the Release in `end`, so that what the rank did before it ended is seen after.
+    decode(segment.record(job_rank).status.load(Ordering::Acquire))
+}
+
+/// Marks a rank as running; false if it has joined or ended before.
+pub(crate) fn join(segment: &Segment, job_rank: u32, process: u32) -> bool {
+    let record = segment.record(job_rank);
+    let joined = record.status.compare_exchange(ABSENT, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_ok();
+    if joined {
+        record.process.store(process, Ordering::Relaxed);
+    }
+    joined
+}
+
+/// Whether a rank has joined the job at some time.
+pub(crate) fn has_joined(segment: &Segment, job_rank: u32) -> bool {
+    segment.record(job_rank).process.load(Ordering::Relaxed) != 0
+}
+
+/// Records how a rank ended and wakes everybody that waits for anything. The first evidence about a rank counts.
+pub(crate) fn end(segment: &Segment, job_rank: u32, evidence: Evidence) {
+    let record = segment.record(job_rank);
+    let mut status = record.status.load(Ordering::Relaxed);
+    loop {
+        if decode(status).is_some() {
+            return;
+        }
+        // Release: pairs with the Acquire in `evidence`.
+        match record.status.compare_exchange_weak(
+            status,
+            encode(evidence),
+            Ordering::Release,
+            Ordering::Relaxed,
+        ) {
+            Ok(_) => break,
+            Err(now) => status = now,
+        }
+    }
+    let header = segment.header();
+    match evidence {
+        Evidence::Finished | Evidence::ProcessExited(0) => {}
+        _ => {
+            // Relaxed: read by the launcher after the process has ended.
+            let name = job_rank + 1;
+            let _ = header.first_failure.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+    // Release: pairs with the Acquire load in `ended`.
+    header.ended.fetch_add(1, Ordering::Release);
+    wake_everybody(segment);
+}
+
+/// How many ranks have ended.
+pub(crate) fn ended(segment: &Segment) -> u32 {
+    // Acquire: pairs with the Release in `end`.
+    segment.header().ended.load(Ordering::Acquire)
+}
+
+/// A member of the team, other than the caller, that has ended. A failure that came first is preferred to the ends
+/// that may have followed from it.
+pub(crate) fn lost_member(segment: &Segment, team: &Members) -> Option<(Rank, Evidence)> {
+    let first = first_failure(segment).map(Rank);
+    let lost = |job_rank: Rank| {
+        let rank = team.rank_of(job_rank).filter(|&rank| rank != team.rank())?;
+        evidence(segment, job_rank.0).map(|evidence| (rank, evidence))
+    };
+    first.and_then(lost).or_else(|| team.job_ranks().iter().find_map(|&job_rank| lost(job_rank)))
+}
+
+/// The rank whose failure came first, if one has failed.
+pub(crate) fn first_failure(segment: &Segment) -> Option<u32> {
+    segment.header().first_failure.load(Ordering::Relaxed).checked_sub(1)
+}
+
+/// Wakes every waiter of the job. Those whose wait is not on the board look again by themselves within a slice.
+pub(crate) fn wake_everybody(segment: &Segment) {
+    // SeqCst: pairs with the fence in `Event::announce`: a waiter that this loop does not find on its board looks at
+    // the status words after this point.
+    fence(Ordering::SeqCst);
+    for job_rank in 0..segment.size() {
+        if let Some(offset) = board::sleeping_on(segment, job_rank) {
+            segment.shared::<Event>(offset).wake()
+        }
+    }
+    segment.header().departures.wake();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evidence_survives_the_status_word() {
+        for evidence in [
+            Evidence::Finished,
+            Evidence::ReturnedError,
+            Evidence::Panicked,
+            Evidence::ProcessExited(0),
+            Evidence::ProcessExited(255),
+            Evidence::Signalled(9),
+            Evidence::LauncherGone,
+        ] {
+            assert_eq!(decode(encode(evidence)), Some(evidence));
+        }
+    }
+
+    #[test]
+    fn the_first_evidence_counts() {
+        let segment = Segment::create(2).unwrap();
+        assert!(join(&segment, 1, 77));
+        assert!(!join(&segment, 1, 78), "a rank joins once");
+        end(&segment, 1, Evidence::ReturnedError);
+        end(&segment, 1, Evidence::ProcessExited(1));
+        assert_eq!(super::evidence(&segment, 1), Some(Evidence::ReturnedError));
+        assert_eq!((first_failure(&segment), ended(&segment)), (Some(1), 1));
+    }
+}

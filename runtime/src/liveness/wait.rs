@@ -1,0 +1,307 @@
+//! Waiting: spin, yield, sleep; end on a death or on the time limit. Never holds a lock while it waits.
+
+use std::hint::spin_loop;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::board::{self, Shown, Sight};
+use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::job::RankContext;
+use crate::sync::event::Event;
+use crate::team::{Members, Rank};
+
+/// The longest sleep before a waiter looks at its condition, the living and the clock by itself.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// Looks at the condition with a pause between them, when every rank has a core: some microseconds at most.
+const SPINS_MAX: u32 = 256;
+/// The least, so that a rank notices when spinning has become worth its while again.
+const SPINS_MIN: u32 = 8;
+/// Looks at the condition with the core given away between them, before the waiter sleeps.
+const YIELDS: u32 = 128;
+
+/// How eager a waiter is before it sleeps.
+///
+/// Spinning pays only while the rank waited for runs on another core. Whether it does depends on what else the
+/// machine runs, so the number of looks doubles when spinning was enough and halves when it was not.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    spins: AtomicU32,
+    spins_max: u32,
+}
+
+impl Patience {
+    /// With more ranks than cores a spinning waiter would only keep the core from the rank that it waits for.
+    pub(crate) fn of(ranks: u32) -> Patience {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let spins_max = match ranks as usize <= cores {
+            true => SPINS_MAX,
+            false => 0,
+        };
+        Patience { spins: AtomicU32::new(spins_max), spins_max }
+    }
+
+    /// Looks until `ready` gives a value or patience is at its end.
+    fn spin_and_yield<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        // Relaxed, here and below: a guess that no other word depends on.
+        let spins = self.spins.load(Ordering::Relaxed);
+        for _ in 0..spins {
+            match ready() {
+                Some(value) => {
+                    if spins < self.spins_max {
+                        self.spins.store(spins * 2, Ordering::Relaxed);
+                    }
+                    return Some(value);
+                }
+                None => spin_loop(),
+            }
+        }
+        if SPINS_MIN < spins {
+            self.spins.store(spins / 2, Ordering::Relaxed);
+        }
+        for _ in 0..YIELDS {
+            match ready() {
+                Some(value) => return Some(value),
+                None => thread::yield_now(),
+            }
+        }
+        None
+    }
+}
+
+/// Whom a wait needs: the ranks whose death ends it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Needs<'a> {
+    /// Every member of the team.
+    All,
+    /// One member, by its rank in the team.
+    One(Rank),
+    /// At least one of these, by their ranks in the team.
+    AnyOf(&'a [Rank]),
+}
+
+/// What a wait is, for the board and for messages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Act {
+    /// A collective call: every member must come to the same one.
+    Collective,
+    /// A call aimed at one member, by its rank in the team.
+    Toward(Rank),
+    /// A call that others end.
+    Any,
+}
+
+/// A wait: what for, whose death ends it, and how messages and the board describe it.
+#[derive(Clone, Copy)]
+pub(crate) struct WaitFor<'a> {
+    pub(crate) call: &'static str,
+    pub(crate) window: Option<u64>,
+    pub(crate) team: &'a Members,
+    pub(crate) needs: Needs<'a>,
+    pub(crate) act: Act,
+    /// A number that explains the wait, and its name: `("exposure", 7)`.
+    pub(crate) detail: Option<(&'static str, u64)>,
+}
+
+impl<'a> WaitFor<'a> {
+    /// A collective call of the team.
+    pub(crate) fn collective(call: &'static str, team: &'a Members) -> WaitFor<'a> {
+        WaitFor { call, window: None, team, needs: Needs::All, act: Act::Collective, detail: None }
+    }
+}
+
+impl RankContext {
+    /// Waits until `ready` gives a value, which may depend on everything that is written before `event` is notified.
+    ///
+    /// Budget: when `ready` gives a value at once, one call of it.
+    ///
+    /// # Errors
+    /// `PeerLost` if a rank that the wait needs has died, failed or left; `Stalled` on the time limit, with what
+    /// every rank waits for; `CollectiveMismatch` if a peer sits in another collective call of the team, so that
+    /// neither can end.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn wait<R>(
+        &self,
+        event: &Event,
+        what: WaitFor<'_>,
+        mut ready: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        match ready() {
+            Some(value) => Ok(value),
+            None => self.wait_slowly(event, what, &mut ready, Location::caller()),
+        }
+    }
+
+    fn wait_slowly<R>(
+        &self,
+        event: &Event,
+        what: WaitFor<'_>,
+        ready: &mut dyn FnMut() -> Option<R>,
+        location: &'static Location<'static>,
+    ) -> Result<R> {
+        match self.patience().spin_and_yield(ready) {
+            Some(value) => Ok(value),
+            None => self.sleep(event, what, ready, location),
+        }
+    }
+
+    #[cold]
+    fn sleep<R>(
+        &self,
+        event: &Event,
+        what: WaitFor<'_>,
+        ready: &mut dyn FnMut() -> Option<R>,
+        location: &'static Location<'static>,
+    ) -> Result<R> {
+        let segment = self.segment();
+        let me = self.job_rank().0;
+        if thread::current().id() != self.home_thread() {
+            segment.record(me).several_threads.store(1, Ordering::Relaxed);
+        }
+        let begun = Instant::now();
+        let offset = segment.offset_of(event);
+        let shown = offset.and_then(|offset| Shown::new(segment, me, offset, &what));
+        let mut suspect = Suspect::default();
+        loop {
+            let ticket = event.announce();
+            if let Some(value) = ready() {
+                return Ok(value);
+            }
+            if let Some(shown) = &shown {
+                shown.looked()
+            }
+            if let Some((rank, evidence)) = self.lost_of(&what) {
+                // What the lost rank did before it ended counts, and this look comes after its end was seen.
+                return match ready() {
+                    Some(value) => Ok(value),
+                    None => Err(base(ErrorKind::PeerLost, &what, location).lost(rank).evidence(evidence)),
+                };
+            }
+            if let Some(shown) = &shown {
+                if let Some(other) = self.mismatch_of(&what, shown, &mut suspect) {
+                    return Err(base(ErrorKind::CollectiveMismatch, &what, location).other(other));
+                }
+            }
+            let slice = match self.limit() {
+                Some(limit) => match limit.checked_sub(begun.elapsed()) {
+                    Some(left) if !left.is_zero() => left.min(SLICE),
+                    _ => {
+                        let detail =
+                            what.detail.map_or(String::new(), |(name, value)| format!("{name} {value}; "));
+                        let note = format!("{limit:?} have passed; {detail}{}", board::report(segment));
+                        return Err(base(ErrorKind::Stalled, &what, location).note(note));
+                    }
+                },
+                None => SLICE,
+            };
+            event.sleep(ticket, Some(slice));
+        }
+    }
+
+    /// A rank that the wait needs and that has ended.
+    fn lost_of(&self, what: &WaitFor<'_>) -> Option<(Rank, Evidence)> {
+        let segment = self.segment();
+        let ended = |rank: Rank| {
+            let job_rank = what.team.job_rank(rank);
+            match job_rank == self.job_rank() {
+                true => None,
+                false => super::evidence(segment, job_rank.0).map(|evidence| (rank, evidence)),
+            }
+        };
+        if super::ended(segment) != 0 {
+            let lost = match what.needs {
+                Needs::All => super::lost_member(segment, what.team),
+                Needs::One(rank) => ended(rank),
+                Needs::AnyOf(ranks) => match ranks.iter().all(|&rank| ended(rank).is_some()) {
+                    true => ranks.first().and_then(|&rank| ended(rank)),
+                    false => None,
+                },
+            };
+            if lost.is_some() {
+                return lost;
+            }
+        }
+        match self.launcher_is_gone() {
+            true => Some((what.team.rank(), Evidence::LauncherGone)),
+            false => None,
+        }
+    }
+
+    /// What a peer does instead of coming to this collective call, once that is certain.
+    ///
+    /// Certain means: the peer has looked at its own wait and found it unmet after this rank had begun to wait, and
+    /// both ranks wait with one thread only. Then neither can come to the other's call. A peer that is stopped or
+    /// slow does not look, and is not accused.
+    fn mismatch_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>, suspect: &mut Suspect) -> Option<String> {
+        match what.act {
+            Act::Collective => {}
+            Act::Toward(_) | Act::Any => return None,
+        }
+        let segment = self.segment();
+        let me = self.job_rank().0;
+        if let Some((rank, call)) = board::accused(segment, me, shown.sequence()) {
+            return Some(other_party(what, rank, &call));
+        }
+        let single = |job_rank: u32| segment.record(job_rank).several_threads.load(Ordering::Relaxed) == 0;
+        if !single(me) {
+            return None;
+        }
+        let sight = what
+            .team
+            .job_ranks()
+            .iter()
+            .map(|rank| rank.0)
+            .filter(|&rank| rank != me && single(rank))
+            .find_map(|rank| {
+                let sight = Sight::take(segment, rank)?;
+                let elsewhere = !board::same_call(&sight.call, what.call) || sight.window != what.window;
+                let same_team = sight.is_collective() && sight.team == what.team.id();
+                (same_team && elsewhere).then_some((rank, sight))
+            });
+        let Some((rank, sight)) = sight else {
+            *suspect = Suspect::default();
+            return None;
+        };
+        let same = suspect.rank == Some(rank) && suspect.sequence == sight.sequence;
+        if !same {
+            *suspect = Suspect { rank: Some(rank), sequence: sight.sequence, looks: sight.looks };
+            return None;
+        }
+        // Two looks, as the first may have begun before this rank's own wait did.
+        if sight.looks < suspect.looks + 2 {
+            return None;
+        }
+        board::accuse_all(segment, what.team.id(), me, (what.call, what.window), rank, &sight);
+        Some(other_party(what, Rank(rank), &sight.describe()))
+    }
+}
+
+/// A peer that was seen in another collective call.
+#[derive(Default)]
+struct Suspect {
+    rank: Option<u32>,
+    sequence: u64,
+    looks: u64,
+}
+
+fn other_party(what: &WaitFor<'_>, job_rank: Rank, call: &str) -> String {
+    match what.team.rank_of(job_rank) {
+        Some(rank) => format!("{call} by rank {rank}"),
+        None => format!("{call} by rank {job_rank} of the job"),
+    }
+}
+
+fn base(kind: ErrorKind, what: &WaitFor<'_>, location: &'static Location<'static>) -> Error {
+    let error = Error::new(kind, what.call).caller(what.team.rank()).called_at(location);
+    let error = match what.window {
+        Some(id) => error.window(id),
+        None => error,
+    };
+    match what.act {
+        Act::Toward(rank) => error.target(rank),
+        Act::Collective | Act::Any => error,
+    }
+}

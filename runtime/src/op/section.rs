@@ -1,0 +1,199 @@
+//! Which elements of a window, or of a buffer, a transfer names. Never knows how long the window is.
+#![forbid(unsafe_code)]
+
+use std::ops::{Range, RangeInclusive};
+
+/// `count` blocks of `block` elements each, whose beginnings are `stride` elements apart; the first begins at `start`.
+///
+/// A column of a row-major array of `rows` rows and `cols` columns is
+/// `Strided { start: column, count: rows, block: 1, stride: cols }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Strided {
+    /// Where the first block begins.
+    pub start: usize,
+    /// How many blocks there are.
+    pub count: usize,
+    /// How many elements a block has.
+    pub block: usize,
+    /// How far apart two blocks begin.
+    pub stride: usize,
+}
+
+/// The elements of one side of a transfer, in displacements of the side's window or elements of its buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Section {
+    /// From here on, as many as the other side has.
+    From(usize),
+    /// From the first up to, not including, the second.
+    Range(usize, usize),
+    /// Blocks at a fixed distance.
+    Strided(Strided),
+}
+
+impl From<usize> for Section {
+    #[inline(always)]
+    fn from(start: usize) -> Section {
+        Section::From(start)
+    }
+}
+
+impl From<Range<usize>> for Section {
+    #[inline(always)]
+    fn from(range: Range<usize>) -> Section {
+        Section::Range(range.start, range.end)
+    }
+}
+
+impl From<RangeInclusive<usize>> for Section {
+    #[inline(always)]
+    fn from(range: RangeInclusive<usize>) -> Section {
+        Section::Range(*range.start(), range.end().saturating_add(1))
+    }
+}
+
+impl From<Strided> for Section {
+    #[inline(always)]
+    fn from(strided: Strided) -> Section {
+        Section::Strided(strided)
+    }
+}
+
+/// A section whose length is settled: where it begins in bytes, and its blocks in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) start: usize,
+    pub(crate) count: usize,
+    pub(crate) block: usize,
+    pub(crate) stride: usize,
+}
+
+/// What is wrong with a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It has this many elements, the other side another number.
+    Length(usize),
+    /// It ends, or one of its numbers lies, outside the memory.
+    Bounds,
+    /// It names an element twice.
+    Overlap,
+}
+
+impl Section {
+    /// The number of elements, where the section itself says so. `None` if it depends on the other side.
+    pub(crate) fn len(&self) -> Option<usize> {
+        match *self {
+            Section::From(_) => None,
+            Section::Range(start, end) => Some(end.saturating_sub(start)),
+            Section::Strided(strided) => Some(strided.count.saturating_mul(strided.block)),
+        }
+    }
+
+    /// The displacements that the section reaches over, for messages.
+    pub(crate) fn span(&self, len: usize) -> Range<usize> {
+        match *self {
+            Section::From(start) => start..start.saturating_add(len),
+            Section::Range(start, end) => start..end,
+            Section::Strided(s) if s.count == 0 => s.start..s.start,
+            Section::Strided(s) => {
+                let last = (s.count - 1).saturating_mul(s.stride).saturating_add(s.block);
+                s.start..s.start.saturating_add(last)
+            }
+        }
+    }
+
+    /// Settles the section for `len` elements of `size` bytes in `bytes` bytes of memory with this displacement unit.
+    pub(crate) fn settle(&self, len: usize, size: usize, unit: usize, bytes: usize) -> Result<Layout, Fault> {
+        let own = self.len().unwrap_or(len);
+        if own != len {
+            return Err(Fault::Length(own));
+        }
+        let (start, count, block, stride) = match *self {
+            Section::From(start) => (start, 1, len, len),
+            // A reversed range is a mistake, not an empty section.
+            Section::Range(start, end) if end < start => return Err(Fault::Bounds),
+            Section::Range(start, _) => (start, 1, len, len),
+            Section::Strided(s) => (s.start, s.count, s.block, s.stride),
+        };
+        let reach = match (count, block) {
+            (0, _) | (_, 0) => Some(0),
+            _ => (count - 1).checked_mul(stride).and_then(|last| last.checked_add(block)),
+        };
+        let start = start.checked_mul(unit).ok_or(Fault::Bounds)?;
+        let reach = reach.and_then(|reach| reach.checked_mul(size)).ok_or(Fault::Bounds)?;
+        if bytes < start || bytes - start < reach {
+            return Err(Fault::Bounds);
+        }
+        Ok(Layout { start, count, block, stride })
+    }
+}
+
+impl Layout {
+    /// Whether an element is named twice.
+    pub(crate) fn overlaps_itself(&self) -> bool {
+        1 < self.count && 0 < self.block && self.stride < self.block
+    }
+
+    /// The bytes between the first and the last element.
+    fn span(&self, size: usize) -> Range<usize> {
+        match (self.count, self.block) {
+            (0, _) | (_, 0) => self.start..self.start,
+            _ => self.start..self.start + ((self.count - 1) * self.stride + self.block) * size,
+        }
+    }
+
+    /// Whether two layouts in one memory name a common byte.
+    pub(crate) fn meets(&self, other: &Layout, size: usize) -> bool {
+        let (mine, theirs) = (self.span(size), other.span(size));
+        if mine.end <= theirs.start || theirs.end <= mine.start {
+            return false;
+        }
+        let blocks = |layout: &Layout| {
+            let layout = *layout;
+            (0..layout.count).map(move |i| {
+                let start = layout.start + i * layout.stride * size;
+                start..start + layout.block * size
+            })
+        };
+        // Both sides ascend where they don't overlap themselves; those that do are compared pair by pair.
+        blocks(self).any(|a| blocks(other).any(|b| a.start < b.end && b.start < a.end))
+    }
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    #[test]
+    fn sections_settle_or_say_why_not() {
+        let settle = |section: Section, len| section.settle(len, 8, 8, 80);
+        assert!(settle(3.into(), 7).is_ok());
+        assert_eq!(settle(4.into(), 7), Err(Fault::Bounds));
+        assert_eq!(settle((2..5).into(), 4), Err(Fault::Length(3)));
+        assert_eq!(settle(Section::Range(5, 2), 0), Err(Fault::Bounds));
+        assert_eq!(settle((usize::MAX / 4).into(), 1), Err(Fault::Bounds));
+        assert_eq!(settle(10.into(), 0).map(|layout| layout.start), Ok(80));
+        assert_eq!(settle(11.into(), 0), Err(Fault::Bounds));
+        let column = Strided { start: 1, count: 3, block: 1, stride: 4 };
+        assert!(settle(column.into(), 3).is_ok());
+        assert_eq!(settle(Strided { count: 4, ..column }.into(), 4), Err(Fault::Bounds));
+        assert_eq!(settle(Strided { stride: usize::MAX, ..column }.into(), 3), Err(Fault::Bounds));
+    }
+
+    #[test]
+    fn the_unit_scales_the_displacement_only() {
+        let layout = Section::from(2).settle(1, 8, 24, 72).unwrap();
+        assert_eq!((layout.start, layout.block), (48, 1));
+    }
+
+    #[test]
+    fn common_bytes_are_found() {
+        let even = Layout { start: 0, count: 4, block: 1, stride: 2 };
+        let odd = Layout { start: 8, ..even };
+        assert!(!even.meets(&odd, 8));
+        assert!(even.meets(&Layout { start: 16, count: 1, block: 2, stride: 2 }, 8));
+        assert!(!even.meets(&Layout { start: 8, count: 1, block: 1, stride: 1 }, 8));
+        assert!(Layout { stride: 0, ..even }.overlaps_itself());
+        assert!(!Layout { stride: 0, count: 1, ..even }.overlaps_itself());
+    }
+}

@@ -1,0 +1,313 @@
+//! Entry: from a closure to ranks that run it. Never starts a process; `launch` does.
+#![forbid(unsafe_code)]
+
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::job::RankContext;
+use crate::launch::environment::{self, Part};
+use crate::liveness::{self, Act, Needs, WaitFor};
+use crate::sys;
+use crate::team::{Members, Rank, Team, create_root};
+use crate::transport::shm::segment::Segment;
+
+/// Stack of a rank that is a thread: what the first thread of a process usually has. Unused parts cost nothing.
+const STACK_BYTES: usize = 8 << 20;
+
+/// A job whose ranks are threads of this process.
+///
+/// A `Job` owns everything that its ranks share, so any number of jobs can live in one process.
+///
+/// ```
+/// let squares = rma::Job::new(3).spawn(|team| team.rank().0 * team.rank().0)?;
+/// assert_eq!(squares, [0, 1, 4]);
+/// # Ok::<(), rma::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Job {
+    ranks: u32,
+    limit: Option<Duration>,
+}
+
+impl Job {
+    /// A job of `ranks` ranks without a time limit.
+    pub fn new(ranks: u32) -> Job {
+        Job { ranks, limit: None }
+    }
+
+    /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`].
+    pub fn time_limit(self, limit: Duration) -> Job {
+        Job { limit: Some(limit), ..self }
+    }
+
+    /// Runs `body` as every rank and returns what each returned, in the order of ranks.
+    ///
+    /// A value that `body` returns ends the rank in order, also if the value is an `Err`; see
+    /// [`try_spawn`](Job::try_spawn) for bodies that can fail.
+    ///
+    /// # Errors
+    /// `Launch` for a number of ranks that no job can have; `System` if memory or threads are short; `PeerLost` if a
+    /// rank panicked, with its message.
+    pub fn spawn<R: Send>(&self, body: impl Fn(&Team) -> R + Sync) -> Result<Vec<R>> {
+        self.start(&body, &|_| Evidence::Finished)
+    }
+
+    /// As [`spawn`](Job::spawn), for bodies that can fail: the other ranks learn of an `Err` as of a failed rank
+    /// ([`Evidence::ReturnedError`]), and the caller gets every rank's result.
+    ///
+    /// # Errors
+    /// As [`spawn`](Job::spawn); an `Err` of a rank is no error of this call.
+    pub fn try_spawn<R: Send, E: Send>(
+        &self,
+        body: impl Fn(&Team) -> Result<R, E> + Sync,
+    ) -> Result<Vec<Result<R, E>>> {
+        self.start(&body, &|result: &Result<R, E>| match result {
+            Ok(_) => Evidence::Finished,
+            Err(_) => Evidence::ReturnedError,
+        })
+    }
+
+    fn start<R: Send>(
+        &self,
+        body: &(dyn Fn(&Team) -> R + Sync),
+        evidence_of: &(dyn Fn(&R) -> Evidence + Sync),
+    ) -> Result<Vec<R>> {
+        const CALL: &str = "spawn";
+        let segment = Segment::create(self.ranks)?;
+        create_root(&segment)?;
+        let run_rank = |rank: u32| {
+            liveness::join(&segment, rank, std::process::id());
+            // The body may leave things half done when it panics, but only things of this rank and of the job,
+            // which the others are told about and which end with it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None);
+                body(&Team::root(Arc::new(context)))
+            }));
+            let evidence = outcome.as_ref().map_or(Evidence::Panicked, evidence_of);
+            liveness::end(&segment, rank, evidence);
+            outcome
+        };
+        let outcomes = thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.ranks)
+                .map(|rank| {
+                    let builder = thread::Builder::new().name(format!("rank {rank}")).stack_size(STACK_BYTES);
+                    let started = builder.spawn_scoped(scope, move || run_rank(rank));
+                    if started.is_err() {
+                        // The others must not wait for a rank that never was.
+                        liveness::end(&segment, rank, Evidence::LauncherGone);
+                    }
+                    started
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.map(|handle| handle.join().and_then(|outcome| outcome)))
+                .collect::<Vec<_>>()
+        });
+        let first = liveness::first_failure(&segment);
+        let mut results = Vec::with_capacity(outcomes.len());
+        let mut failures = Vec::new();
+        for (rank, outcome) in outcomes.into_iter().enumerate() {
+            let error = match outcome {
+                Ok(Ok(value)) => {
+                    results.push(value);
+                    continue;
+                }
+                Ok(Err(panic)) => Error::new(ErrorKind::PeerLost, CALL)
+                    .lost(Rank(rank as u32))
+                    .evidence(Evidence::Panicked)
+                    .note(panic_text(panic.as_ref())),
+                Err(error) => Error::new(ErrorKind::System, CALL)
+                    .note(format!("no thread for rank {rank} could be made: {error}")),
+            };
+            failures.push((rank as u32, error));
+        }
+        // The failure that came first explains the others.
+        failures.sort_by_key(|(rank, _)| Some(*rank) != first);
+        match failures.into_iter().next() {
+            None => Ok(results),
+            Some((_, error)) => Err(error),
+        }
+    }
+}
+
+/// Runs `body` as `ranks` ranks that are threads of this process: [`Job::spawn`] without a time limit.
+///
+/// ```
+/// let sums = rma::spawn(4, |team| team.size())?;
+/// assert_eq!(sums, [4, 4, 4, 4]);
+/// # Ok::<(), rma::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Job::spawn`].
+pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Vec<R>> {
+    Job::new(ranks).spawn(body)
+}
+
+/// Enters the job that this process was started for, runs `body` as its rank (or ranks), and leaves the job.
+///
+/// The same program text runs in every way of being started: by `rma-run -n 4 ./prog` as one process per rank, by
+/// `rma-run --transport local` as threads of one process, and alone as a job of one rank.
+///
+/// Leaving is collective: a rank whose body has returned waits until all ranks have, so that its memory stays
+/// reachable. A rank that returns an error, panics or dies does not wait, and is not waited for.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     rma::run(|team| -> rma::Result<()> {
+///         println!("rank {} of {}", team.rank(), team.size());
+///         team.barrier()
+///     })
+/// }
+/// ```
+///
+/// # Errors
+/// An error that `body` returns is printed on standard error with its rank; the other ranks learn of it
+/// ([`Evidence::ReturnedError`]), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
+/// process describes no rank of a job.
+pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode {
+    let (part, limit) = match environment::read(|name| std::env::var_os(name)) {
+        Ok(found) => found,
+        Err(error) => return refuse(&error),
+    };
+    let joined = match part {
+        Part::Alone => join_alone(),
+        Part::Process { rank, size, file } => join_process(rank, size, file),
+        Part::Threads { size } => return run_threads(&Job { ranks: size, limit }, &body),
+    };
+    match joined {
+        Ok(rank) => run_rank(rank, limit, &body),
+        Err(error) => refuse(&error),
+    }
+}
+
+const STATUS_FAILED: u8 = 1;
+const STATUS_NO_RANK: u8 = 2;
+const STATUS_PANICKED: u8 = 101;
+
+/// Says that this process can be no rank.
+fn refuse(error: &Error) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(STATUS_NO_RANK)
+}
+
+/// A rank that has joined its job in this process.
+struct Joined {
+    segment: Arc<Segment>,
+    rank: Rank,
+    /// The process that watches this one.
+    parent: Option<u32>,
+}
+
+fn join_alone() -> Result<Joined> {
+    let segment = Segment::create(1)?;
+    create_root(&segment)?;
+    liveness::join(&segment, 0, std::process::id());
+    Ok(Joined { segment, rank: Rank(0), parent: None })
+}
+
+fn join_process(rank: u32, size: u32, file: i32) -> Result<Joined> {
+    const CALL: &str = "joining the job";
+    let refused = |note: String| Error::new(ErrorKind::Launch, CALL).caller(Rank(rank)).note(note);
+    let file = sys::process::inherit_job_file(file).map_err(|errno| {
+        refused(format!(
+            "descriptor {file} of RMA_RENDEZVOUS is not the memory of a job here ({errno}); a program that a rank \
+             starts is no rank: unset the variables that begin with RMA_ for it"
+        ))
+    })?;
+    let segment = Segment::attach(file)?;
+    if segment.size() != size {
+        return Err(refused(format!("RMA_SIZE is {size}, but the job has {} ranks", segment.size())));
+    }
+    let parent = sys::process::die_with_parent();
+    match liveness::join(&segment, rank, std::process::id()) {
+        true => Ok(Joined { segment, rank: Rank(rank), parent }),
+        false => Err(refused(format!("rank {rank} has joined already: a process enters its job once"))),
+    }
+}
+
+fn run_rank<E: Display>(
+    joined: Joined,
+    limit: Option<Duration>,
+    body: &dyn Fn(&Team) -> Result<(), E>,
+) -> ExitCode {
+    let Joined { segment, rank, parent } = joined;
+    let context = Arc::new(RankContext::new(Arc::clone(&segment), rank, limit, parent));
+    let team = Team::root(Arc::clone(&context));
+    let members = Arc::clone(team.members());
+    // The body may leave things half done when it panics, but the rank ends with it.
+    let outcome = catch_unwind(AssertUnwindSafe(|| body(&team)));
+    match outcome {
+        Ok(Ok(())) => {
+            drop(team);
+            liveness::end(&segment, rank.0, Evidence::Finished);
+            match finalize(&context, &members) {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("rank {rank}: error: {error}");
+                    ExitCode::from(STATUS_FAILED)
+                }
+            }
+        }
+        Ok(Err(error)) => {
+            // Printed before the others learn of it, so that the cause stands above its consequences.
+            eprintln!("rank {rank}: error: {error}");
+            liveness::end(&segment, rank.0, Evidence::ReturnedError);
+            ExitCode::from(STATUS_FAILED)
+        }
+        Err(_) => {
+            liveness::end(&segment, rank.0, Evidence::Panicked);
+            ExitCode::from(STATUS_PANICKED)
+        }
+    }
+}
+
+/// Waits until every rank has ended, in whatever way: until then others may address this rank's memory.
+fn finalize(context: &RankContext, members: &Members) -> Result<()> {
+    let segment = context.segment();
+    let what = WaitFor {
+        call: "finalize",
+        window: None,
+        team: members,
+        // A rank that ends badly ends the wait for it, but is nothing that this rank still needs.
+        needs: Needs::AnyOf(&[]),
+        act: Act::Any,
+        detail: None,
+    };
+    context.wait(&segment.header().departures, what, || {
+        (liveness::ended(segment) == segment.size()).then_some(())
+    })
+}
+
+fn run_threads<E: Display>(job: &Job, body: &(dyn Fn(&Team) -> Result<(), E> + Sync)) -> ExitCode {
+    let outcome =
+        job.try_spawn(|team| body(team).map_err(|error| eprintln!("rank {}: error: {error}", team.rank())));
+    match outcome {
+        Ok(ranks) if ranks.iter().all(Result::is_ok) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(STATUS_FAILED),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(match error.kind() {
+                ErrorKind::PeerLost => STATUS_PANICKED,
+                ErrorKind::Launch => STATUS_NO_RANK,
+                _ => STATUS_FAILED,
+            })
+        }
+    }
+}
+
+/// The message of a panic, as far as it is text.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => (*text).to_owned(),
+        (None, Some(text)) => text.clone(),
+        (None, None) => "the panic carries no text".to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+//! Memory files and their mappings. Never decides how large anything becomes.
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::fs;
+use std::ptr::{self, NonNull};
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::io::{Errno, Result};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::process::{Resource, getrlimit};
+
+/// The page size of the machine.
+pub(crate) fn page_bytes() -> u64 {
+    rustix::param::page_size() as u64
+}
+
+/// A nameless memory file, closed on exec, that nobody can shrink under a mapping.
+pub(crate) fn memory_file(name: &str) -> Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK)?;
+    Ok(file)
+}
+
+/// Gives `len` bytes at `offset` of the file real memory, growing the file where needed.
+///
+/// Works in pieces, because an interrupted allocation starts over and a large one would never end under signals.
+pub(crate) fn commit(file: impl AsFd, offset: u64, len: u64) -> Result<()> {
+    const PIECE_BYTES: u64 = 64 << 20;
+    // Growing beyond this limit would raise SIGXFSZ, which ends the process instead of the call.
+    match getrlimit(Resource::Fsize).current {
+        Some(limit) if limit < offset + len => return Err(Errno::FBIG),
+        _ => {}
+    }
+    let end = offset + len;
+    let mut at = offset;
+    while at < end {
+        let piece = PIECE_BYTES.min(end - at);
+        match rustix::fs::fallocate(&file, FallocateFlags::empty(), at, piece) {
+            Ok(()) => at += piece,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Gives the memory of a range back; the range reads as zero when it is committed again.
+pub(crate) fn release(file: impl AsFd, offset: u64, len: u64) -> Result<()> {
+    rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len)
+}
+
+/// How much memory the machine, or the control group of this process, can still give.
+///
+/// A memory file is not limited by the kernel, so asking for too much would end in the out-of-memory killer; this
+/// is what lets shortage be an error instead. `None` where the system does not tell.
+pub(crate) fn available_bytes() -> Option<u64> {
+    let table = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = table.lines().find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    let machine = kib * 1024;
+    match control_group_bytes() {
+        Some(group) => Some(machine.min(group)),
+        None => Some(machine),
+    }
+}
+
+/// What the control group still allows, if it has a limit.
+fn control_group_bytes() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let read = |name: &str| {
+        let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/{name}")).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    Some(read("memory.max")?.saturating_sub(read("memory.current")?))
+}
+
+/// A shared mapping of a memory file over a range that may be far larger than the file.
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: - a mapping is an address range that stays valid until drop, on whichever thread that happens.
+unsafe impl Send for Mapping {}
+// SAFETY: - shared use hands out only the base address; what is done with it is the business of the user's proof.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `len` bytes of address space of the file, without reserving memory for them.
+    pub(crate) fn new(file: impl AsFd, len: usize) -> Result<Mapping> {
+        // SAFETY: - the address is chosen by the system, so no existing mapping is replaced.
+        let address = unsafe {
+            rustix::mm::mmap(
+                ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::NORESERVE,
+                file,
+                0,
+            )
+        }?;
+        // A core file would otherwise walk the whole range, and a crashed rank would take minutes to die.
+        // SAFETY: - the range is the mapping made above; the advice changes no contents.
+        let _ = unsafe { rustix::mm::madvise(address, len, Advice::LinuxDontDump) };
+        let base = NonNull::new(address.cast::<u8>()).ok_or(Errno::FAULT)?;
+        Ok(Mapping { base, len })
+    }
+
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: - the range was mapped by `new` and is unmapped once: drop runs once.
+        //         - no reference into it is left: they borrow from the owner of this value.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast::<c_void>(), self.len) };
+    }
+}

@@ -1,0 +1,68 @@
+//! Processes: what a rank inherits, who its parent is, what state it is in. Never starts one by itself.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+
+/// The name that the memory file of a job has in `/proc`, before the id of the process that made it.
+const JOB_FILE_LINK: &str = "/memfd:rma-job-";
+
+/// The letter that the system gives the state of a process (`T` is stopped), if the process exists.
+pub(crate) fn state_letter(process: u32) -> Option<char> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name in parentheses may hold blanks and parentheses itself.
+    let (_, rest) = text.rsplit_once(')')?;
+    rest.trim_start().chars().next()
+}
+
+/// Makes `command` start a rank: it dies with the process `parent`, whose main thread must start it, and it inherits
+/// `file`, which every other child closes.
+pub(crate) fn prepare_rank(command: &mut Command, file: Option<BorrowedFd<'_>>, parent: u32) {
+    let file = file.map(|file| file.as_raw_fd());
+    let prepare = move || -> io::Result<()> {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // A parent that died before the line above sends no signal any more.
+        if getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()) != Some(parent) {
+            return Err(io::Error::other("the launcher is gone"));
+        }
+        match file {
+            Some(file) => {
+                // SAFETY: - open: the caller of `spawn` holds the descriptor that the child is a copy of.
+                let file = unsafe { BorrowedFd::borrow_raw(file) };
+                Ok(rustix::io::fcntl_setfd(file, FdFlags::empty())?)
+            }
+            None => Ok(()),
+        }
+    };
+    // SAFETY: - after fork only the calling thread exists, so the closure must not lock or allocate: it makes three
+    //           system calls, and its error values are static or a number.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// A copy of an inherited descriptor that names the memory file of a job, if `number` does. The descriptor itself is
+/// closed in children from now on.
+pub(crate) fn inherit_job_file(number: RawFd) -> Result<OwnedFd, Errno> {
+    if number < 0 {
+        return Err(Errno::BADF);
+    }
+    let link = fs::read_link(format!("/proc/self/fd/{number}")).map_err(|_| Errno::BADF)?;
+    if !link.to_string_lossy().starts_with(JOB_FILE_LINK) {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: - open: its link was read above, and nobody closes a job's file but the process's end.
+    let inherited = unsafe { BorrowedFd::borrow_raw(number) };
+    rustix::io::fcntl_setfd(inherited, FdFlags::CLOEXEC)?;
+    rustix::io::fcntl_dupfd_cloexec(inherited, 0)
+}
+
+/// Makes this process die with its parent, and returns who that is.
+pub(crate) fn die_with_parent() -> Option<u32> {
+    set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
+    getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned())
+}

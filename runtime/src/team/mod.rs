@@ -1,0 +1,190 @@
+//! Teams: groups of ranks that act together. Never moves window data.
+#![forbid(unsafe_code)]
+
+mod collective;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use collective::create_root;
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::RankContext;
+use crate::liveness;
+use crate::transport::shm::arena::Block;
+use crate::transport::shm::layout::TeamBlock;
+use crate::transport::shm::segment::Segment;
+
+/// A member of a team, counted from zero.
+///
+/// The same process may have different ranks in different teams.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Rank(pub u32);
+
+impl Rank {
+    /// The rank as an index into a table with one entry per member.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Who belongs to a team: what windows keep of it.
+#[derive(Debug)]
+pub(crate) struct Members {
+    id: u64,
+    me: Rank,
+    job_ranks: Box<[Rank]>,
+}
+
+impl Members {
+    /// The context id, agreed collectively and unique in the job.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The caller's rank in the team.
+    pub(crate) fn rank(&self) -> Rank {
+        self.me
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.job_ranks.len() as u32
+    }
+
+    /// The ranks of the team, in order.
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.size()).map(Rank)
+    }
+
+    /// The job ranks of the members, in the order of their ranks in the team.
+    pub(crate) fn job_ranks(&self) -> &[Rank] {
+        &self.job_ranks
+    }
+
+    /// The job rank of a member.
+    pub(crate) fn job_rank(&self, rank: Rank) -> Rank {
+        self.job_ranks[rank.index()]
+    }
+
+    /// The rank in the team of a rank of the job.
+    pub(crate) fn rank_of(&self, job_rank: Rank) -> Option<Rank> {
+        self.job_ranks.iter().position(|&member| member == job_rank).map(|at| Rank(at as u32))
+    }
+}
+
+/// A group of ranks that act together (in other systems: a communicator).
+///
+/// A rank gets the team of the whole job from [`run`](crate::run) or [`spawn`](crate::spawn) and makes others
+/// by [`split`](Team::split) and [`duplicate`](Team::duplicate). Collective calls must be made by all members in the
+/// same order; a rank that comes to a different call is told so ([`ErrorKind::CollectiveMismatch`]), and a member
+/// that dies or leaves ends the calls that wait for it ([`ErrorKind::PeerLost`]). After such an error the team is out
+/// of use: later collective calls on it give the same error, or [`ErrorKind::Poisoned`].
+///
+/// A team may move to another thread of its rank, but one thread at a time uses it. Dropping it is not collective.
+#[doc(alias = "communicator")]
+pub struct Team {
+    context: Arc<RankContext>,
+    members: Arc<Members>,
+    place: collective::Place,
+    /// The memory of the team, at the member that made it.
+    block: Option<Block>,
+    /// Rounds of data that the team has exchanged.
+    round: Cell<u64>,
+}
+
+impl Team {
+    /// The team of the whole job, whose block the creator of the segment has made.
+    pub(crate) fn root(context: Arc<RankContext>) -> Team {
+        let size = context.segment().size();
+        let block = context.segment().header().root_block.load(Ordering::Acquire);
+        let members = Members { id: 0, me: context.job_rank(), job_ranks: (0..size).map(Rank).collect() };
+        Team {
+            place: collective::Place::new(block, size),
+            members: Arc::new(members),
+            block: None,
+            round: Cell::new(0),
+            context,
+        }
+    }
+
+    /// The caller's rank in this team.
+    pub fn rank(&self) -> Rank {
+        self.members.rank()
+    }
+
+    /// The number of members.
+    pub fn size(&self) -> u32 {
+        self.members.size()
+    }
+
+    /// All ranks of the team, in order.
+    pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        self.members.ranks()
+    }
+
+    /// The number that tells this team from all others of the job. It is the same at all members.
+    pub fn id(&self) -> u64 {
+        self.members.id()
+    }
+
+    #[allow(dead_code, reason = "windows hold it")]
+    pub(crate) fn context(&self) -> &Arc<RankContext> {
+        &self.context
+    }
+
+    #[allow(dead_code, reason = "windows hold it")]
+    pub(crate) fn members(&self) -> &Arc<Members> {
+        &self.members
+    }
+
+    #[allow(dead_code, reason = "windows address peers by it")]
+    pub(crate) fn job_rank_of(&self, rank: Rank) -> Rank {
+        self.members.job_rank(rank)
+    }
+
+    /// Refuses a rank that is not in the team.
+    #[track_caller]
+    pub(crate) fn check_rank(&self, call: &'static str, rank: Rank) -> Result<()> {
+        match rank.0 < self.size() {
+            true => Ok(()),
+            false => {
+                let note = format!("rank {rank} was named and the team has {} ranks", self.size());
+                Err(Error::new(ErrorKind::RankOutOfRange, call).caller(self.rank()).target(rank).note(note))
+            }
+        }
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        let offset = self.place.offset();
+        // Release: pairs with the Acquire below: a member that has left touches the block no more.
+        self.context.segment().shared::<TeamBlock>(offset).left.fetch_add(1, Ordering::Release);
+        let Some(block) = self.block.take() else { return };
+        let members = Arc::clone(&self.members);
+        self.context.retire(block, move |segment: &Segment| {
+            // Acquire: pairs with the Release above.
+            let left = segment.shared::<TeamBlock>(offset).left.load(Ordering::Acquire);
+            let dead =
+                || members.job_ranks().iter().all(|rank| liveness::evidence(segment, rank.0).is_some());
+            left == members.size() || dead()
+        });
+    }
+}
+
+impl fmt::Debug for Team {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "team {} (rank {} of {})", self.id(), self.rank(), self.size())
+    }
+}

@@ -1,0 +1,6 @@
+//! Ways to reach the memory of another rank. Never knows windows or epochs.
+//!
+//! Today there is one: mapped memory. Ranks that are threads of one process and ranks that are processes of one
+//! machine differ only in who made the mapping.
+
+pub(crate) mod shm;

@@ -1,0 +1,246 @@
+//! A rank's own share of the segment. Never shared with another rank, so that a death cannot corrupt it.
+//!
+//! Small blocks are cut from chunks and kept; large ones are whole pages whose memory goes back to the machine when
+//! they are freed, while their addresses stay with the rank.
+#![allow(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::segment::{BLOCK_ALIGNMENT, Segment};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sys::memory;
+
+/// The first chunk of a rank; every further one is twice as large, up to the maximum.
+const CHUNK_MIN_BYTES: u64 = 64 << 10;
+const CHUNK_MAX_BYTES: u64 = 4 << 20;
+/// From this size on, a block has pages of its own.
+const LARGE_BLOCK_BYTES: u64 = 256 << 10;
+
+/// The memory of the segment that one rank owns.
+pub(crate) struct Arena {
+    segment: Arc<Segment>,
+    ranges: Mutex<Ranges>,
+}
+
+struct Ranges {
+    /// Free pieces of chunks. Their contents are whatever the last user left.
+    small: FreeList,
+    /// Addresses of freed large blocks, without memory.
+    holes: FreeList,
+    next_chunk_bytes: u64,
+}
+
+impl Arena {
+    pub(crate) fn new(segment: Arc<Segment>) -> Arc<Arena> {
+        let ranges = Ranges {
+            small: FreeList::default(),
+            holes: FreeList::default(),
+            next_chunk_bytes: CHUNK_MIN_BYTES,
+        };
+        Arc::new(Arena { segment, ranges: Mutex::new(ranges) })
+    }
+
+    /// Takes `bytes` zeroed bytes.
+    ///
+    /// # Errors
+    /// `System` if the machine or the segment has not that much.
+    pub(crate) fn allocate(self: &Arc<Arena>, bytes: usize, call: &'static str) -> Result<Block> {
+        // An empty block has an address too, so that every window has one.
+        let wanted = (bytes as u64).max(1).checked_next_multiple_of(memory::page_bytes());
+        let wanted = match wanted {
+            Some(pages) if pages < LARGE_BLOCK_BYTES => {
+                (bytes as u64).max(1).next_multiple_of(BLOCK_ALIGNMENT)
+            }
+            Some(pages) => pages,
+            None => {
+                let note = format!("{bytes} bytes are more than an address can name");
+                return Err(Error::new(ErrorKind::System, call).note(note));
+            }
+        };
+        let offset = match wanted < LARGE_BLOCK_BYTES {
+            true => self.take_small(wanted, call)?,
+            false => self.take_large(wanted, call)?,
+        };
+        Ok(Block { arena: Arc::clone(self), offset, taken: wanted, len: bytes })
+    }
+
+    fn take_small(&self, wanted: u64, call: &'static str) -> Result<u64> {
+        let mut ranges = self.ranges();
+        let offset = match ranges.small.take(wanted) {
+            Some(offset) => offset,
+            None => {
+                let chunk = ranges.next_chunk_bytes.max(wanted.next_multiple_of(memory::page_bytes()));
+                let start = self.segment.grow(chunk, call)?;
+                ranges.next_chunk_bytes = (ranges.next_chunk_bytes * 2).min(CHUNK_MAX_BYTES);
+                ranges.small.give(start + wanted, chunk - wanted);
+                start
+            }
+        };
+        drop(ranges);
+        // SAFETY: - the range was free: it left the free list (or the segment's end) just now and no block names it.
+        unsafe { self.segment.clear(offset, wanted) };
+        Ok(offset)
+    }
+
+    fn take_large(&self, wanted: u64, call: &'static str) -> Result<u64> {
+        let hole = self.ranges().holes.take(wanted);
+        match hole {
+            Some(offset) => match self.segment.commit(offset, wanted, call) {
+                Ok(()) => Ok(offset),
+                Err(error) => {
+                    self.ranges().holes.give(offset, wanted);
+                    Err(error)
+                }
+            },
+            None => self.segment.grow(wanted, call),
+        }
+    }
+
+    fn give_back(&self, offset: u64, taken: u64) {
+        match taken < LARGE_BLOCK_BYTES {
+            true => self.ranges().small.give(offset, taken),
+            false => {
+                self.segment.release(offset, taken);
+                self.ranges().holes.give(offset, taken);
+            }
+        }
+    }
+
+    fn ranges(&self) -> MutexGuard<'_, Ranges> {
+        // Nothing panics while the lists are inconsistent, so a poisoned lock holds good lists.
+        self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A piece of the segment that this rank owns: zeroed at first, aligned to 64 bytes, freed on drop.
+///
+/// A block that peers may still write to must not be dropped but retired, see `RankContext::retire`.
+pub(crate) struct Block {
+    arena: Arc<Arena>,
+    offset: u64,
+    taken: u64,
+    len: usize,
+}
+
+impl Block {
+    /// Where the block lies in the segment: what other ranks are told.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes asked for.
+    #[allow(dead_code, reason = "windows ask for it")]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Where the block lies in this process.
+    #[allow(dead_code, reason = "windows ask for it")]
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.arena.segment.at(self.offset)
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.arena.give_back(self.offset, self.taken);
+    }
+}
+
+/// Free ranges by offset; neighbours are merged.
+#[derive(Default)]
+struct FreeList {
+    ranges: BTreeMap<u64, u64>,
+}
+
+impl FreeList {
+    /// Takes the first range that is large enough, and keeps the rest of it.
+    fn take(&mut self, wanted: u64) -> Option<u64> {
+        let (&offset, &len) = self.ranges.iter().find(|&(_, &len)| wanted <= len)?;
+        self.ranges.remove(&offset);
+        if wanted < len {
+            self.ranges.insert(offset + wanted, len - wanted);
+        }
+        Some(offset)
+    }
+
+    fn give(&mut self, offset: u64, len: u64) {
+        if len == 0 {
+            return;
+        }
+        let (mut start, mut end) = (offset, offset + len);
+        match self.ranges.range(..offset).next_back() {
+            Some((&before, &before_len)) if before + before_len == start => {
+                self.ranges.remove(&before);
+                start = before;
+            }
+            _ => {}
+        }
+        if let Some(after_len) = self.ranges.remove(&end) {
+            end += after_len
+        }
+        self.ranges.insert(start, end - start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_aligned_zeroed_and_reused() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        for bytes in [0, 1, 64, 100, 70_000, 300_000, 5_000_000] {
+            let block = arena.allocate(bytes, "test").unwrap();
+            assert_eq!((block.offset() % 64, block.len()), (0, bytes));
+            let words = segment.shared_slice::<std::sync::atomic::AtomicU64>(block.offset(), bytes / 8);
+            assert!(words.iter().all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0));
+            words.iter().for_each(|word| word.store(!0, std::sync::atomic::Ordering::Relaxed));
+            drop(block);
+            let again = arena.allocate(bytes, "test").unwrap();
+            let words = segment.shared_slice::<std::sync::atomic::AtomicU64>(again.offset(), bytes / 8);
+            assert!(words.iter().all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0));
+        }
+    }
+
+    #[test]
+    fn freed_memory_is_used_again() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        let end = || segment.header().next.load(std::sync::atomic::Ordering::Relaxed);
+        for bytes in [100, 70_000, 300_000] {
+            drop(arena.allocate(bytes, "test").unwrap());
+            let before = end();
+            (0..100).for_each(|_| drop(arena.allocate(bytes, "test").unwrap()));
+            assert_eq!(
+                end(),
+                before,
+                "the segment does not grow for blocks of {bytes} bytes that come and go"
+            );
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_are_errors() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(segment);
+        for bytes in [usize::MAX, usize::MAX / 2, 1 << 45, 1 << 39] {
+            let error = arena.allocate(bytes, "allocation").err().expect("nobody has that much");
+            assert_eq!(error.kind(), ErrorKind::System, "{error}");
+        }
+        assert!(arena.allocate(4096, "allocation").is_ok(), "a refused request leaves the arena usable");
+    }
+
+    #[test]
+    fn free_ranges_merge() {
+        let mut list = FreeList::default();
+        list.give(0, 64);
+        list.give(128, 64);
+        list.give(64, 64);
+        assert_eq!(list.ranges.iter().collect::<Vec<_>>(), [(&0, &192)]);
+        assert_eq!(list.take(192), Some(0));
+        assert_eq!(list.take(1), None);
+    }
+}

@@ -1,0 +1,586 @@
+//! Copies bytes into, out of and between windows, whatever peers do to them meanwhile. Never asks whether a copy is
+//! allowed: bounds and permission are the caller's, in `window/raw`.
+//!
+//! A peer may read or write the same bytes at the same time, possibly as a thread of this process. Rust's rules call that
+//! a data race for ordinary accesses, so none is used on window memory:
+//!
+//! - on x86-64 and aarch64 the copy is assembly, which the compiler treats as an access it knows nothing about;
+//! - elsewhere, and under Miri and the thread sanitizer, it is a loop of relaxed atomic accesses.
+//!
+//! Both keep one promise (RMA-READ-04): where origin and target are aligned to a word of 2, 4 or 8 bytes and the length
+//! is a multiple of it, no such word is torn. Vector loads and stores keep it too: on x86-64 a vector access splits at
+//! cache lines only, on aarch64 it is used only at multiples of 8 bytes, where it counts as separate 64-bit accesses.
+//! Short and remaining pieces are copied with overlapping words of one size, which are multiples of the element apart.
+//!
+//! `rep movsb` is not used: on some virtual machines it is an order of magnitude slower than the loops.
+#![allow(unsafe_code)]
+
+use crate::element::Element;
+
+/// The copy loop that suits this machine, chosen once per window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Engine {
+    vectors: Vectors,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
+enum Vectors {
+    /// What every machine of the architecture has.
+    Baseline,
+    /// AVX2 on x86-64.
+    Wide,
+}
+
+impl Engine {
+    /// Looks at the machine.
+    pub(crate) fn choose() -> Engine {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return Engine { vectors: Vectors::Wide };
+        }
+        Engine { vectors: Vectors::Baseline }
+    }
+
+    /// Copies `bytes` bytes from `origin` to `target`.
+    ///
+    /// # Safety
+    ///
+    /// - `origin` is readable and `target` writable for `bytes` bytes.
+    /// - Memory of a live Rust reference is at no point of `target`, nor at a point of `origin` that others may write.
+    /// - The two do not overlap, or the caller does not care which bytes arrive.
+    #[inline(always)]
+    pub(crate) unsafe fn copy(self, target: *mut u8, origin: *const u8, bytes: usize) {
+        if bytes == 8 {
+            // SAFETY: - the caller's promises, for 8 bytes.
+            unsafe { copy_word_8(target, origin) }
+        } else {
+            // SAFETY: - the caller's promises.
+            unsafe { self.copy_bulk(target, origin, bytes) }
+        }
+    }
+}
+
+/// Loads one element that peers may be writing.
+///
+/// # Safety
+///
+/// `at` is readable for one element and aligned to it.
+#[inline(always)]
+pub(crate) unsafe fn load<T: Element>(at: *const T) -> T {
+    T::from_bits(match size_of::<T>() {
+        // SAFETY: - the caller's promise, the size of `T` being 1.
+        1 => u64::from(unsafe { load_1(at.cast()) }),
+        // SAFETY: - the caller's promise, the size of `T` being 2.
+        2 => u64::from(unsafe { load_2(at.cast()) }),
+        // SAFETY: - the caller's promise, the size of `T` being 4.
+        4 => u64::from(unsafe { load_4(at.cast()) }),
+        // SAFETY: - the caller's promise, the size of `T` being 8, as elements have no other size.
+        _ => unsafe { load_8(at.cast()) },
+    })
+}
+
+/// Stores one element that peers may be reading or writing.
+///
+/// # Safety
+///
+/// `at` is writable for one element and aligned to it, and no Rust reference to it lives.
+#[inline(always)]
+pub(crate) unsafe fn store<T: Element>(at: *mut T, value: T) {
+    let bits = value.to_bits();
+    match size_of::<T>() {
+        // SAFETY: - the caller's promise, the size of `T` being 1.
+        1 => unsafe { store_1(at.cast(), bits as u8) },
+        // SAFETY: - the caller's promise, the size of `T` being 2.
+        2 => unsafe { store_2(at.cast(), bits as u16) },
+        // SAFETY: - the caller's promise, the size of `T` being 4.
+        4 => unsafe { store_4(at.cast(), bits as u32) },
+        // SAFETY: - the caller's promise, the size of `T` being 8, as elements have no other size.
+        _ => unsafe { store_8(at.cast(), bits) },
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod words {
+    use std::arch::asm;
+
+    macro_rules! accessors {
+        ($($load:ident $store:ident $type:ty, $class:ident, $modifier:literal, $size:literal;)*) => {$(
+            #[inline(always)]
+            pub(super) unsafe fn $load(at: *const u8) -> $type {
+                let value: $type;
+                // SAFETY: - reads the bytes of one word at `at`, which the caller may read.
+                unsafe {
+                    asm!(
+                        concat!("mov {value", $modifier, "}, ", $size, " ptr [{at}]"),
+                        at = in(reg) at, value = out($class) value,
+                        options(nostack, preserves_flags, readonly)
+                    );
+                }
+                value
+            }
+
+            #[inline(always)]
+            pub(super) unsafe fn $store(at: *mut u8, value: $type) {
+                // SAFETY: - writes the bytes of one word at `at`, which the caller may write.
+                unsafe {
+                    asm!(
+                        concat!("mov ", $size, " ptr [{at}], {value", $modifier, "}"),
+                        at = in(reg) at, value = in($class) value,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+        )*};
+    }
+
+    accessors! {
+        load_1 store_1 u8, reg_byte, "", "byte";
+        load_2 store_2 u16, reg, ":x", "word";
+        load_4 store_4 u32, reg, ":e", "dword";
+        load_8 store_8 u64, reg, "", "qword";
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod words {
+    use std::arch::asm;
+
+    macro_rules! accessors {
+        ($($load:ident $store:ident $type:ty, $modifier:literal, $suffix:literal;)*) => {$(
+            #[inline(always)]
+            pub(super) unsafe fn $load(at: *const u8) -> $type {
+                let value: $type;
+                // SAFETY: - reads the bytes of one word at `at`, which the caller may read.
+                unsafe {
+                    asm!(
+                        concat!("ldr", $suffix, " {value", $modifier, "}, [{at}]"),
+                        at = in(reg) at, value = out(reg) value,
+                        options(nostack, preserves_flags, readonly)
+                    );
+                }
+                value
+            }
+
+            #[inline(always)]
+            pub(super) unsafe fn $store(at: *mut u8, value: $type) {
+                // SAFETY: - writes the bytes of one word at `at`, which the caller may write.
+                unsafe {
+                    asm!(
+                        concat!("str", $suffix, " {value", $modifier, "}, [{at}]"),
+                        at = in(reg) at, value = in(reg) value,
+                        options(nostack, preserves_flags)
+                    );
+                }
+            }
+        )*};
+    }
+
+    accessors! {
+        load_1 store_1 u8, ":w", "b";
+        load_2 store_2 u16, ":w", "h";
+        load_4 store_4 u32, ":w", "";
+        load_8 store_8 u64, ":x", "";
+    }
+}
+
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod words {
+    use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+    // Elements are aligned to their size, so every word that these are given is.
+    macro_rules! accessors {
+        ($($load:ident $store:ident $type:ty, $atomic:ident;)*) => {$(
+            #[inline(always)]
+            pub(super) unsafe fn $load(at: *const u8) -> $type {
+                // SAFETY: - the caller may read one aligned word at `at`; others access it atomically or not at all.
+                let word = unsafe { $atomic::from_ptr(at.cast_mut().cast()) };
+                word.load(Ordering::Relaxed) // Relaxed: the synchronization calls order the data.
+            }
+
+            #[inline(always)]
+            pub(super) unsafe fn $store(at: *mut u8, value: $type) {
+                // SAFETY: - the caller may write one aligned word at `at`; others access it atomically or not at all.
+                let word = unsafe { $atomic::from_ptr(at.cast()) };
+                word.store(value, Ordering::Relaxed); // Relaxed: the synchronization calls order the data.
+            }
+        )*};
+    }
+
+    accessors! {
+        load_1 store_1 u8, AtomicU8;
+        load_2 store_2 u16, AtomicU16;
+        load_4 store_4 u32, AtomicU32;
+        load_8 store_8 u64, AtomicU64;
+    }
+}
+
+use words::{load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8};
+
+/// Copies one word, in one access where both sides are aligned.
+#[inline(always)]
+unsafe fn copy_word_8(target: *mut u8, origin: *const u8) {
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if (target.addr() | origin.addr()) & 7 != 0 {
+        // SAFETY: - the caller's promises for 8 bytes.
+        return unsafe { copy_by_words(target, origin, 8) };
+    }
+    // SAFETY: - the caller may read 8 bytes; they are aligned, or the machine does not mind.
+    let word = unsafe { load_8(origin) };
+    // SAFETY: - the caller may write 8 bytes; they are aligned, or the machine does not mind.
+    unsafe { store_8(target, word) }
+}
+
+/// Copies the largest words that addresses and length are multiples of. Slow and simple: the baseline of machines without
+/// a loop of their own, and of odd alignments on aarch64.
+#[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code))]
+unsafe fn copy_by_words(target: *mut u8, origin: *const u8, bytes: usize) {
+    let word = 1 << ((target.addr() | origin.addr() | bytes | 8).trailing_zeros());
+    let mut at = 0;
+    while at < bytes {
+        // SAFETY: - `at` is below `bytes`, to which the caller may read.
+        let from = unsafe { origin.add(at) };
+        // SAFETY: - `at` is below `bytes`, to which the caller may write.
+        let to = unsafe { target.add(at) };
+        match word {
+            // SAFETY: - a word lies before `bytes`, which is a multiple of it; both sides are aligned.
+            8 => unsafe { copy_one_8(to, from) },
+            // SAFETY: - as above.
+            4 => unsafe { copy_one_4(to, from) },
+            // SAFETY: - as above.
+            2 => unsafe { copy_one_2(to, from) },
+            // SAFETY: - as above.
+            _ => unsafe { copy_one_1(to, from) },
+        }
+        at += word;
+    }
+}
+
+macro_rules! copy_one {
+    ($($name:ident $load:ident $store:ident;)*) => {$(
+        #[inline(always)]
+        #[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code))]
+        unsafe fn $name(target: *mut u8, origin: *const u8) {
+            // SAFETY: - the caller may read one word.
+            let word = unsafe { $load(origin) };
+            // SAFETY: - the caller may write one word.
+            unsafe { $store(target, word) }
+        }
+    )*};
+}
+
+copy_one! {
+    copy_one_1 load_1 store_1;
+    copy_one_2 load_2 store_2;
+    copy_one_4 load_4 store_4;
+    copy_one_8 load_8 store_8;
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod bulk {
+    use super::{Engine, Vectors, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8};
+    use std::arch::asm;
+
+    impl Engine {
+        /// Out of line, so that the fast path of a put stays small.
+        #[inline(never)]
+        pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+            match (bytes, self.vectors) {
+                // SAFETY: - the caller's promises.
+                (0..16, _) => unsafe { copy_short(target, origin, bytes) },
+                // SAFETY: - the caller's promises, and there are at least 32 bytes; AVX2 was detected.
+                (64.., Vectors::Wide) => unsafe { copy_avx2(target, origin, bytes) },
+                // SAFETY: - the caller's promises, and there are at least 16 bytes.
+                _ => unsafe { copy_sse2(target, origin, bytes) },
+            }
+        }
+    }
+
+    /// Fewer than 16 bytes: two overlapping words of the largest size that fits.
+    #[inline(always)]
+    unsafe fn copy_short(target: *mut u8, origin: *const u8, bytes: usize) {
+        macro_rules! pair {
+            ($size:literal, $load:ident, $store:ident) => {{
+                // SAFETY: - the last word begins inside the bytes that the caller may read.
+                let origin_last = unsafe { origin.add(bytes - $size) };
+                // SAFETY: - the last word begins inside the bytes that the caller may write.
+                let target_last = unsafe { target.add(bytes - $size) };
+                // SAFETY: - readable: at least one word is.
+                let first = unsafe { $load(origin) };
+                // SAFETY: - readable: it ends where the caller's bytes end.
+                let last = unsafe { $load(origin_last) };
+                // SAFETY: - writable: at least one word is.
+                unsafe { $store(target, first) };
+                // SAFETY: - writable: it ends where the caller's bytes end.
+                unsafe { $store(target_last, last) };
+            }};
+        }
+        match bytes {
+            0 => {}
+            1 => pair!(1, load_1, store_1),
+            2..4 => pair!(2, load_2, store_2),
+            4..8 => pair!(4, load_4, store_4),
+            _ => pair!(8, load_8, store_8),
+        }
+    }
+
+    /// At least 16 bytes, 16 at a time; the last piece overlaps the one before it.
+    #[inline(never)]
+    unsafe fn copy_sse2(target: *mut u8, origin: *const u8, bytes: usize) {
+        // SAFETY: - every access lies in the first `bytes` bytes of both sides, of which there are at least 16: the loops
+        //   run while a whole piece is left, and the last piece is moved back to end with them.
+        unsafe {
+            asm!(
+                "cmp {n}, 64",
+                "jb 3f",
+                "2:", // 64 bytes a turn
+                "movdqu xmm0, [{o}]",
+                "movdqu xmm1, [{o} + 16]",
+                "movdqu xmm2, [{o} + 32]",
+                "movdqu xmm3, [{o} + 48]",
+                "movdqu [{t}], xmm0",
+                "movdqu [{t} + 16], xmm1",
+                "movdqu [{t} + 32], xmm2",
+                "movdqu [{t} + 48], xmm3",
+                "add {o}, 64",
+                "add {t}, 64",
+                "sub {n}, 64",
+                "cmp {n}, 64",
+                "jae 2b",
+                "3:", // 16 bytes a turn
+                "cmp {n}, 16",
+                "jb 4f",
+                "movdqu xmm0, [{o}]",
+                "movdqu [{t}], xmm0",
+                "add {o}, 16",
+                "add {t}, 16",
+                "sub {n}, 16",
+                "jmp 3b",
+                "4:", // the rest
+                "test {n}, {n}",
+                "jz 5f",
+                "movdqu xmm0, [{o} + {n} - 16]",
+                "movdqu [{t} + {n} - 16], xmm0",
+                "5:",
+                o = inout(reg) origin => _,
+                t = inout(reg) target => _,
+                n = inout(reg) bytes => _,
+                out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                options(nostack)
+            );
+        }
+    }
+
+    /// At least 32 bytes, 32 at a time with an aligned target; first and last piece overlap their neighbours.
+    #[inline(never)]
+    unsafe fn copy_avx2(target: *mut u8, origin: *const u8, bytes: usize) {
+        // SAFETY: - every access lies in the first `bytes` bytes of both sides, of which there are at least 32: the first
+        //   piece is whole, the loops run while a whole piece is left, the last piece is moved back to end with them.
+        // - the machine has AVX2: this function is reached by `Vectors::Wide` only. `vzeroupper` changes all vector
+        //   registers, so all are given as changed.
+        unsafe {
+            asm!(
+                "vmovdqu ymm0, [{o}]",
+                "vmovdqu [{t}], ymm0",
+                "mov {k}, {t}", // Advance to the next multiple of 32 of the target.
+                "and {k}, 31",
+                "sub {k}, 32",
+                "sub {o}, {k}",
+                "sub {t}, {k}",
+                "add {n}, {k}",
+                "cmp {n}, 128",
+                "jb 3f",
+                ".p2align 5",
+                "2:", // 128 bytes a turn
+                "vmovdqu ymm0, [{o}]",
+                "vmovdqu ymm1, [{o} + 32]",
+                "vmovdqu ymm2, [{o} + 64]",
+                "vmovdqu ymm3, [{o} + 96]",
+                "vmovdqa [{t}], ymm0",
+                "vmovdqa [{t} + 32], ymm1",
+                "vmovdqa [{t} + 64], ymm2",
+                "vmovdqa [{t} + 96], ymm3",
+                "add {o}, 128",
+                "add {t}, 128",
+                "sub {n}, 128",
+                "cmp {n}, 128",
+                "jae 2b",
+                "3:", // 32 bytes a turn
+                "cmp {n}, 32",
+                "jb 4f",
+                "vmovdqu ymm0, [{o}]",
+                "vmovdqa [{t}], ymm0",
+                "add {o}, 32",
+                "add {t}, 32",
+                "sub {n}, 32",
+                "jmp 3b",
+                "4:", // the rest
+                "test {n}, {n}",
+                "jz 5f",
+                "vmovdqu ymm0, [{o} + {n} - 32]",
+                "vmovdqu [{t} + {n} - 32], ymm0",
+                "5:",
+                "vzeroupper",
+                o = inout(reg) origin => _,
+                t = inout(reg) target => _,
+                n = inout(reg) bytes => _,
+                k = out(reg) _,
+                out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _,
+                out("ymm4") _, out("ymm5") _, out("ymm6") _, out("ymm7") _,
+                out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
+                out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _,
+                options(nostack)
+            );
+        }
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+mod bulk {
+    use super::{Engine, copy_by_words};
+    use std::arch::asm;
+
+    /// From this many bytes on the vector loop pays.
+    const VECTOR_MIN: usize = 64;
+
+    impl Engine {
+        /// Out of line, so that the fast path of a put stays small.
+        #[inline(never)]
+        pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+            // A vector access is a pair of 64-bit ones only at multiples of 8.
+            if bytes < VECTOR_MIN || (target.addr() | origin.addr()) & 7 != 0 {
+                // SAFETY: - the caller's promises.
+                return unsafe { copy_by_words(target, origin, bytes) };
+            }
+            let whole = bytes & !63;
+            // SAFETY: - every access lies in the first `whole` bytes of both sides: 64 a turn, at least one turn.
+            unsafe {
+                asm!(
+                    "2:",
+                    "ldp q0, q1, [{o}]",
+                    "ldp q2, q3, [{o}, #32]",
+                    "add {o}, {o}, #64",
+                    "subs {n}, {n}, #64",
+                    "stp q0, q1, [{t}]",
+                    "stp q2, q3, [{t}, #32]",
+                    "add {t}, {t}, #64",
+                    "b.ne 2b",
+                    o = inout(reg) origin => _,
+                    t = inout(reg) target => _,
+                    n = inout(reg) whole => _,
+                    out("v0") _, out("v1") _, out("v2") _, out("v3") _,
+                    options(nostack)
+                );
+            }
+            // SAFETY: - `whole` is at most `bytes`.
+            let rest_target = unsafe { target.add(whole) };
+            // SAFETY: - `whole` is at most `bytes`.
+            let rest_origin = unsafe { origin.add(whole) };
+            // SAFETY: - the caller's promises for what is left.
+            unsafe { copy_by_words(rest_target, rest_origin, bytes - whole) }
+        }
+    }
+}
+
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod bulk {
+    use super::{Engine, copy_by_words};
+
+    impl Engine {
+        pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+            // SAFETY: - the caller's promises.
+            unsafe { copy_by_words(target, origin, bytes) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod test {
+    use super::*;
+
+    fn engines() -> Vec<Engine> {
+        let mut engines = vec![Engine { vectors: Vectors::Baseline }];
+        if Engine::choose().vectors == Vectors::Wide {
+            engines.push(Engine::choose());
+        }
+        engines
+    }
+
+    /// Copies between two arrays and compares with the same copy of a slice, neighbours included.
+    fn check(engine: Engine, target_at: usize, origin_at: usize, bytes: usize) {
+        #[repr(align(64))]
+        struct Aligned([u8; 4096]);
+        let mut origin = Aligned([0; 4096]);
+        for (i, byte) in origin.0.iter_mut().enumerate() {
+            *byte = (i * 7 + 1) as u8;
+        }
+        let mut target = Aligned([0xcc; 4096]);
+        let mut expected = target.0;
+        expected[target_at..target_at + bytes].copy_from_slice(&origin.0[origin_at..origin_at + bytes]);
+        let to = target.0[target_at..target_at + bytes].as_mut_ptr();
+        let from = origin.0[origin_at..origin_at + bytes].as_ptr();
+        // SAFETY: - both come from slices of that length, of different arrays.
+        unsafe { engine.copy(to, from, bytes) };
+        assert!(target.0 == expected, "{engine:?}: {bytes} bytes from {origin_at} to {target_at}");
+    }
+
+    // covers: RMA-SHM-02
+    #[test]
+    fn every_alignment_and_short_length_is_exact() {
+        for engine in engines() {
+            for target_at in 0..16 {
+                for origin_at in 0..16 {
+                    for bytes in 0..=if cfg!(miri) { 20 } else { 65 } {
+                        check(engine, 64 + target_at, 64 + origin_at, bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn loops_end_at_the_last_byte() {
+        for engine in engines() {
+            for offset in [0, 1, 8, 31] {
+                for bytes in [127, 128, 129, 159, 160, 161, 255, 256, 257, 511, 1000, 1024, 2047, 3000] {
+                    check(engine, 64 + offset, 64, bytes);
+                    check(engine, 64, 64 + offset, bytes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn words_copy_by_words_exactly() {
+        for at in 0..8 {
+            for bytes in 0..40 {
+                let origin: Vec<u8> = (0..64).collect();
+                let mut target = vec![0xcc_u8; 64];
+                let mut expected = target.clone();
+                expected[at..at + bytes].copy_from_slice(&origin[8..8 + bytes]);
+                let to = target[at..at + bytes].as_mut_ptr();
+                // SAFETY: - both come from slices of at least that length.
+                unsafe { copy_by_words(to, origin[8..].as_ptr(), bytes) };
+                assert_eq!(target, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn elements_make_the_round_trip() {
+        fn check<T: Element>(value: T) {
+            let mut place = T::default();
+            // SAFETY: - a place of this function, borrowed for the call only.
+            unsafe { store(&raw mut place, value) };
+            // SAFETY: - as above.
+            assert_eq!(unsafe { load(&raw const place) }, value);
+        }
+        check(-3_i8);
+        check(0xab_u8);
+        check(-300_i16);
+        check(70_000_u32);
+        check(-1.5_f32);
+        check(-2.5e300_f64);
+        check(u64::MAX - 3);
+    }
+}

@@ -1,0 +1,8 @@
+//! Mapped memory: one segment per job, and everything that touches its bytes. Never waits.
+
+pub(crate) mod arena;
+pub(crate) mod atomic;
+pub(crate) mod bytes;
+pub(crate) mod copy;
+pub(crate) mod layout;
+pub(crate) mod segment;

@@ -1,0 +1,93 @@
+//! What a window keeps in shared memory at each rank, before its data. Never interprets a word: `sync` does.
+#![allow(unsafe_code)]
+
+use std::sync::atomic::AtomicU32;
+
+use crate::sync::event::Event;
+use crate::sync::exposure::{Exposure, Origin};
+use crate::sync::phases::{Broken, Phases};
+use crate::sync::state_word::{Slot, StateWord};
+use crate::transport::shm::layout::RANKS_MAX;
+use crate::transport::shm::segment::Shared;
+
+/// A value with cache lines of its own.
+#[repr(C, align(64))]
+pub(super) struct Lines<T>(pub(super) T);
+
+/// The control block of one window at one rank. Zeroed memory is its initial state.
+#[repr(C)]
+pub(super) struct Control {
+    /// Who may touch the rank's memory.
+    pub(super) word: Lines<StateWord>,
+    /// Whom its owner has let in, and what origins and the owner sleep on.
+    pub(super) exposure: Lines<Exposed>,
+    /// The rank's part of the fences, and what it sleeps on in them.
+    pub(super) fences: Lines<Fences>,
+    /// On whose account the window is broken. The one of rank 0 counts.
+    pub(super) broken: Lines<Broken>,
+}
+
+#[repr(C)]
+pub(super) struct Exposed {
+    pub(super) word: Exposure,
+    /// Notified when the owner posts.
+    pub(super) posted: Event,
+    /// Notified when an origin completes.
+    pub(super) completed: Event,
+}
+
+#[repr(C)]
+pub(super) struct Fences {
+    pub(super) phases: Phases,
+    /// Notified when a rank has signalled this one.
+    pub(super) arrivals: Event,
+}
+
+/// What the owner's block knows about one rank of the team.
+#[repr(C)]
+pub(super) struct Peer {
+    pub(super) origin: Origin,
+    /// 1 while the rank asks for, or has, a shared lock. An exclusive holder is named by the word.
+    pub(super) shares: AtomicU32,
+    /// 1 once the rank has dropped its handle of the window.
+    pub(super) departed: AtomicU32,
+}
+
+/// A place in the queue for the lock.
+#[repr(C)]
+pub(super) struct Waiter {
+    pub(super) slot: Slot,
+    pub(super) event: Event,
+}
+
+// SAFETY: - all fields are atomics (or made of atomics) and all-zero bytes are a valid value.
+unsafe impl Shared for Control {}
+// SAFETY: - as for Control.
+unsafe impl Shared for Peer {}
+// SAFETY: - as for Control.
+unsafe impl Shared for Waiter {}
+
+/// Where the parts of a block lie, in bytes from its start. The same at every rank of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    pub(super) peers: usize,
+    pub(super) waiters: usize,
+    /// Length of the ring of waiters: a power of two, at least one per rank.
+    pub(super) slots: usize,
+    pub(super) data: usize,
+}
+
+impl Plan {
+    pub(super) const fn new(ranks: usize) -> Plan {
+        let slots = ranks.next_power_of_two();
+        let peers = size_of::<Control>();
+        let waiters = peers + ranks * size_of::<Peer>();
+        let data = (waiters + slots * size_of::<Waiter>()).next_multiple_of(64);
+        Plan { peers, waiters, slots, data }
+    }
+}
+
+const _: () = assert!(RANKS_MAX as usize <= crate::sync::state_word::RANKS_MAX, "the word counts every rank");
+const _: () = assert!(RANKS_MAX as usize <= 1 << crate::sync::phases::ROUNDS_MAX, "fences reach every rank");
+const _: () =
+    assert!(Plan::new(64).data <= 4096, "a window of 64 ranks costs less than a page beside its data");

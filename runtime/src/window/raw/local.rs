@@ -1,0 +1,289 @@
+//! The owner's views of its own memory: the only place where references into a window are made. Never gives one while
+//! somebody else may write there.
+//!
+//! A view holds the owner's own lock exclusively: remote locks of both kinds wait, since shared holders may put. Fences and
+//! posts take the window by `&mut`, so a view can't live across one. A view that is leaked keeps the lock; the next call
+//! that takes the window by `&mut` proves that no view is left and gives it back.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::{fmt, slice};
+
+use super::{Access, RawWindow};
+use crate::element::Element;
+use crate::error::{ErrorKind, Result};
+use crate::sync::state_word::{Request, Sharing};
+use crate::team::Rank;
+use crate::transport::shm::copy;
+
+/// The own part of a window as a slice: a private epoch for reading.
+///
+/// While it lives, remote locks on this rank's window wait. Leaving it behind with [`std::mem::forget`] is safe: they wait
+/// until the next call that takes the window by `&mut`.
+pub struct LocalView<'w, T: Element> {
+    window: &'w RawWindow,
+    len: usize,
+    elements: PhantomData<&'w [T]>,
+}
+
+/// The own part of a window as a mutable slice: a private epoch. See [`LocalView`].
+pub struct LocalViewMut<'w, T: Element> {
+    window: &'w RawWindow,
+    len: usize,
+    elements: PhantomData<&'w mut [T]>,
+}
+
+impl RawWindow {
+    /// Elements of the own part.
+    fn own_len<T: Element>(&self) -> usize {
+        debug_assert_eq!(self.basic, T::TYPE);
+        self.targets[self.me].bytes / size_of::<T>()
+    }
+
+    /// A view for reading. Several may live at once.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn view<T: Element>(&self, call: &'static str) -> Result<LocalView<'_, T>> {
+        self.take_view(call)?;
+        Ok(LocalView { window: self, len: self.own_len::<T>(), elements: PhantomData })
+    }
+
+    /// A view for writing: `&mut` proves that there is no other.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn view_mut<T: Element>(&mut self, call: &'static str) -> Result<LocalViewMut<'_, T>> {
+        self.reclaim_leaked_views();
+        self.take_view(call)?;
+        Ok(LocalViewMut { len: self.own_len::<T>(), window: self, elements: PhantomData })
+    }
+
+    #[track_caller]
+    #[inline]
+    fn take_view(&self, call: &'static str) -> Result<()> {
+        if self.views.get() == 0 {
+            self.take_own_lock(call)?;
+            self.import();
+        }
+        self.views.set(self.views.get() + 1);
+        Ok(())
+    }
+
+    #[track_caller]
+    #[inline]
+    fn take_own_lock(&self, call: &'static str) -> Result<()> {
+        if self.targets[self.me].access.get() != Access::None || self.phase_open.get() {
+            let note =
+                "this rank has access to its own window as an origin; use load, store, read and write there";
+            return Err(self.error(ErrorKind::LockHeld, call).target(Rank(self.me as u32)).note(note));
+        }
+        if self.is_broken() {
+            return self.take_broken(call);
+        }
+        let word = &self.control(self.me).word.0;
+        if word.state().is_posted() {
+            let note = "the window is posted, and others may write to it until the wait";
+            return Err(self.error(ErrorKind::EpochStillOpen, call).note(note));
+        }
+        match word.request(self.me as u32, Sharing::Exclusive, self.plan.slots) {
+            Ok(Request::Granted) => {}
+            other => self.wait_for_lock(call, self.me, Sharing::Exclusive, other)?,
+        }
+        self.views_locked.set(true);
+        Ok(())
+    }
+
+    /// A view of a broken window needs no lock, which nobody gets any more, but it needs everybody to be done.
+    #[cold]
+    #[track_caller]
+    fn take_broken(&self, call: &'static str) -> Result<()> {
+        match self.is_quiet() {
+            Ok(()) => {
+                self.views_locked.set(false);
+                Ok(())
+            }
+            Err(rank) => {
+                let error = self.poisoned_again(call);
+                Err(error.other(format!("rank {rank}, which may still write to this rank's window")))
+            }
+        }
+    }
+
+    #[inline]
+    fn drop_view(&self) {
+        let left = self.views.get() - 1;
+        self.views.set(left);
+        if left == 0 {
+            self.release_own_lock();
+        }
+    }
+
+    #[inline]
+    fn release_own_lock(&self) {
+        self.publish();
+        if self.views_locked.replace(false)
+            && self.control(self.me).word.0.unlock(self.me as u32, Sharing::Exclusive)
+        {
+            self.wake_first(self.me);
+        }
+    }
+
+    /// Gives back the lock of views that were leaked: `&mut` proves that none of them can be used.
+    #[inline(always)]
+    pub(crate) fn reclaim_leaked_views(&mut self) {
+        if self.views.get() != 0 {
+            self.reclaim_views();
+        }
+    }
+
+    /// As above, where the caller has other proof.
+    #[cold]
+    pub(super) fn reclaim_views(&self) {
+        if self.views.replace(0) != 0 {
+            self.release_own_lock();
+        }
+    }
+
+    /// Loads an element of the own part, whatever others do to it.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn load<T: Element>(&self, call: &'static str, index: usize) -> Result<T> {
+        let len = self.own_len::<T>();
+        if len <= index {
+            return Err(self.local_bounds(call, index, 1, len));
+        }
+        // SAFETY: - in bounds: checked above.
+        let at = unsafe { self.private.cast::<T>().add(index) };
+        // SAFETY: - readable and alive: in the own block. - aligned: the block is, to more than any element.
+        Ok(unsafe { copy::load(at) })
+    }
+
+    /// Stores an element of the own part, whatever others do to it.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn store<T: Element>(&self, call: &'static str, index: usize, value: T) -> Result<()> {
+        let len = self.own_len::<T>();
+        if len <= index {
+            return Err(self.local_bounds(call, index, 1, len));
+        }
+        self.refuse_views(call)?;
+        // SAFETY: - in bounds: checked above.
+        let at = unsafe { self.private.cast::<T>().add(index) };
+        // SAFETY: - writable and alive: in the own block. - aligned: as in `load`. - no reference: no view lives, checked.
+        unsafe { copy::store(at, value) };
+        Ok(())
+    }
+
+    /// Copies from the own part into a buffer.
+    #[track_caller]
+    pub(crate) fn read<T: Element>(&self, call: &'static str, index: usize, into: &mut [T]) -> Result<()> {
+        let len = self.own_len::<T>();
+        if len < index || len - index < into.len() {
+            return Err(self.local_bounds(call, index, into.len(), len));
+        }
+        // SAFETY: - in bounds: checked above.
+        let from = unsafe { self.private.cast::<T>().add(index) };
+        let bytes = size_of_val(into);
+        // SAFETY: - readable: in bounds of the own block. - writable: an exclusive slice, which is no window memory.
+        unsafe { self.engine.copy(into.as_mut_ptr().cast(), from.cast(), bytes) };
+        Ok(())
+    }
+
+    /// Copies from a buffer into the own part.
+    #[track_caller]
+    pub(crate) fn write<T: Element>(&self, call: &'static str, index: usize, from: &[T]) -> Result<()> {
+        let len = self.own_len::<T>();
+        if len < index || len - index < from.len() {
+            return Err(self.local_bounds(call, index, from.len(), len));
+        }
+        self.refuse_views(call)?;
+        // SAFETY: - in bounds: checked above.
+        let to = unsafe { self.private.cast::<T>().add(index) };
+        // SAFETY: - writable: in bounds of the own block, in which no view lives. - readable: a slice.
+        unsafe { self.engine.copy(to.cast(), from.as_ptr().cast(), size_of_val(from)) };
+        Ok(())
+    }
+
+    /// Refuses to write to the own memory under a view: a lock epoch elsewhere leaves room for one.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn refuse_views(&self, call: &'static str) -> Result<()> {
+        match self.views.get() {
+            0 => Ok(()),
+            _ => Err(self.under_a_view(call)),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn under_a_view(&self, call: &'static str) -> crate::error::Error {
+        let note = "a local view of the own window is alive";
+        self.error(ErrorKind::StoreDuringUpdate, call).target(Rank(self.me as u32)).note(note)
+    }
+
+    #[cold]
+    #[track_caller]
+    fn local_bounds(
+        &self,
+        call: &'static str,
+        index: usize,
+        count: usize,
+        len: usize,
+    ) -> crate::error::Error {
+        let range = index..index.saturating_add(count);
+        let note = format!("its length is {len}");
+        self.error(ErrorKind::OutOfBounds, call).target(Rank(self.me as u32)).range(range).note(note)
+    }
+}
+
+impl<T: Element> Deref for LocalView<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: - in bounds, aligned, valid: the own part of the window, whose bytes are all initialised, and every
+        //   pattern of bits is an element. - alive: the view borrows the window.
+        // - unaliased: the own lock is held, or the window is out of use and nobody writes any more, so no peer writes;
+        //   this rank can't, as every call that writes here needs `&mut` of the window or looks at `views`.
+        unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
+    }
+}
+
+impl<T: Element> Deref for LocalViewMut<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: - as for LocalView.
+        unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
+    }
+}
+
+impl<T: Element> DerefMut for LocalViewMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: - as for LocalView; moreover nobody reads: the own lock excludes all others, and the view was made from
+        //   `&mut` of the window, which it keeps borrowed.
+        unsafe { slice::from_raw_parts_mut(self.window.private.cast(), self.len) }
+    }
+}
+
+impl<T: Element> Drop for LocalView<'_, T> {
+    fn drop(&mut self) {
+        self.window.drop_view();
+    }
+}
+
+impl<T: Element> Drop for LocalViewMut<'_, T> {
+    fn drop(&mut self) {
+        self.window.drop_view();
+    }
+}
+
+impl<T: Element> fmt::Debug for LocalView<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Element> fmt::Debug for LocalViewMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

@@ -1,0 +1,415 @@
+//! The window without its element type: memory of every rank, and the words that say who may touch it.
+//!
+//! Everything that dereferences window memory is in this folder, and every call checks for itself what makes it sound: a
+//! transfer moves bytes only if this handle has been admitted to its target (`admission`), and a view of the own memory is
+//! given only while nobody else is admitted, and nobody is admitted while it lives (`local`). Callers outside the folder
+//! can use it wrongly and get an error; they cannot make it race.
+//!
+//! Never knows closures, scopes or what a call's result is delivered into: `epoch` does.
+#![allow(unsafe_code)]
+
+mod admission;
+mod control;
+mod local;
+mod transfer;
+
+pub use admission::{Expected, Info, LockKind, Origins};
+pub use local::{LocalView, LocalViewMut};
+pub(crate) use transfer::{Destination, Source};
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::panic::Location;
+use std::ptr;
+use std::sync::Arc;
+
+use self::control::{Control, Peer, Plan, Waiter};
+use crate::element::BasicType;
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::RankContext;
+use crate::liveness;
+use crate::sync::phases::{Broken, Reason};
+use crate::team::{Members, Rank, Team};
+use crate::trace;
+use crate::transport::shm::arena::Block;
+use crate::transport::shm::copy::Engine;
+use crate::transport::shm::segment::Segment;
+
+/// What this handle may do at a target now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// Nothing, unless a fence phase is open.
+    None,
+    /// Everything, between start and complete.
+    Started,
+    /// Everything, under the exclusive lock.
+    Exclusive,
+    /// Everything, under a shared lock.
+    Shared,
+}
+
+/// How one rank's memory is reached. Decided once, at the creation of the window: today there is one way, mapped memory.
+struct Target {
+    /// The public copy of the rank's memory.
+    data: *mut u8,
+    bytes: usize,
+    unit: usize,
+    access: Cell<Access>,
+    /// The last exposure of the rank that this handle was admitted to.
+    exposure: Cell<u32>,
+    control: *const Control,
+}
+
+/// See the module.
+pub(crate) struct RawWindow {
+    targets: Box<[Target]>,
+    engine: Engine,
+    me: usize,
+    /// A fence phase is open: every target may be accessed.
+    phase_open: Cell<bool>,
+    /// Calls pass the hook in `trace`.
+    instrumented: Cell<bool>,
+    /// The private copy of the own memory: what loads, stores and views use. Equal to the public one for memory that the
+    /// runtime has allocated.
+    private: *mut u8,
+    /// Views of the own memory that live.
+    views: Cell<usize>,
+    /// Whether the views hold the own lock; in a poisoned window they don't.
+    views_locked: Cell<bool>,
+    /// Fences that this handle has signalled.
+    fences: Cell<u64>,
+    /// The window has gone out of use by a call of this handle.
+    failed: Cell<bool>,
+    /// Members of the group of the open exposure, if it is for a group.
+    group: Cell<Option<usize>>,
+    id: u64,
+    basic: BasicType,
+    plan: Plan,
+    members: Arc<Members>,
+    context: Arc<RankContext>,
+    /// The own memory; it is given up on drop only.
+    block: Option<Block>,
+    events: RefCell<Vec<trace::Event>>,
+}
+
+// SAFETY: - the pointers lead into the segment's mapping, which `context` keeps alive and which is the same for all threads of
+//   the process; nothing in the handle is bound to the thread that made it.
+unsafe impl Send for RawWindow {}
+
+/// What a rank tells the others about its part of a new window.
+struct Description {
+    /// 0 when the rank could not get its memory.
+    ready: u64,
+    basic: u64,
+    id: u64,
+    offset: u64,
+    bytes: u64,
+    unit: u64,
+}
+
+impl Description {
+    fn to_bytes(&self) -> Vec<u8> {
+        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Description> {
+        let (words, rest) = bytes.as_chunks::<8>();
+        match words {
+            &[ready, basic, id, offset, bytes, unit] if rest.is_empty() => {
+                let [ready, basic, id, offset, bytes, unit] =
+                    [ready, basic, id, offset, bytes, unit].map(u64::from_le_bytes);
+                Some(Description { ready, basic, id, offset, bytes, unit })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl RawWindow {
+    /// Makes a window over fresh, zeroed memory of every rank of the team; `bytes` and `unit` may differ per rank.
+    ///
+    /// # Errors
+    /// `BadDispUnit` on all ranks if one has unit 0; `CollectiveMismatch` if the basic types differ; `System` on all ranks
+    /// if one has no memory; and the errors of a collective call.
+    #[track_caller]
+    pub(crate) fn allocate(team: &Team, bytes: usize, unit: usize, basic: BasicType) -> Result<RawWindow> {
+        const CALL: &str = "window allocation";
+        let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
+        let plan = Plan::new(team.size() as usize);
+        let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        // A rank without memory comes to the exchange all the same, so that the others learn of it there.
+        let block = match plan.data.checked_add(bytes) {
+            Some(total) => context.allocate_for(CALL, total),
+            None => {
+                Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
+            }
+        };
+        let mine = Description {
+            ready: u64::from(block.is_ok()),
+            basic: basic as u64,
+            id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
+            offset: block.as_ref().map_or(0, Block::offset),
+            bytes: bytes as u64,
+            unit: unit as u64,
+        };
+        let all = team.allgather_bytes(CALL, &mine.to_bytes())?;
+        let block = block?;
+        let all: Vec<Description> = all
+            .iter()
+            .map(|bytes| Description::from_bytes(bytes).ok_or_else(|| fail(ErrorKind::Protocol)))
+            .collect::<Result<_>>()?;
+        for (rank, theirs) in all.iter().enumerate() {
+            if theirs.unit == 0 {
+                return Err(fail(ErrorKind::BadDispUnit).note(format!("rank {rank} gave a unit of 0")));
+            }
+            if theirs.basic != mine.basic {
+                let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
+                let note =
+                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+                return Err(fail(ErrorKind::CollectiveMismatch).note(note));
+            }
+            if theirs.ready == 0 {
+                let note = format!("rank {rank} could not get {} bytes of window memory", theirs.bytes);
+                return Err(fail(ErrorKind::System).note(note));
+            }
+        }
+        let targets: Box<[Target]> = all
+            .iter()
+            .map(|theirs| Target {
+                data: context.at(theirs.offset + plan.data as u64),
+                bytes: theirs.bytes as usize,
+                unit: theirs.unit as usize,
+                access: Cell::new(Access::None),
+                exposure: Cell::new(0),
+                control: ptr::from_ref(context.segment().shared(theirs.offset)),
+            })
+            .collect();
+        let me = members.rank().index();
+        Ok(RawWindow {
+            engine: Engine::choose(),
+            private: targets[me].data,
+            targets,
+            me,
+            phase_open: Cell::new(false),
+            instrumented: Cell::new(false),
+            views: Cell::new(0),
+            views_locked: Cell::new(false),
+            fences: Cell::new(0),
+            failed: Cell::new(false),
+            group: Cell::new(None),
+            id: all[0].id,
+            basic,
+            plan,
+            members,
+            context,
+            block: Some(block),
+            events: RefCell::new(Vec::new()),
+        })
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    pub(crate) fn rank(&self) -> Rank {
+        self.members.rank()
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.members.size()
+    }
+
+    /// The basic type of the elements.
+    pub(crate) fn basic(&self) -> BasicType {
+        self.basic
+    }
+
+    /// The bytes that a rank has contributed, if the rank is in the team.
+    pub(crate) fn bytes_at(&self, rank: Rank) -> Option<usize> {
+        self.targets.get(rank.index()).map(|target| target.bytes)
+    }
+
+    /// The displacement unit of a rank, if the rank is in the team.
+    pub(crate) fn unit_at(&self, rank: Rank) -> Option<usize> {
+        self.targets.get(rank.index()).map(|target| target.unit)
+    }
+
+    /// The control block of a rank of the team.
+    #[inline(always)]
+    fn control(&self, rank: usize) -> &Control {
+        let control = self.targets[rank].control;
+        // SAFETY: - in bounds, aligned and valid: it was a shared reference when the window was made.
+        // - alive: the mapping lives as long as `context`, and no rank uses the block for anything else before this handle
+        //   has said that it is gone, see `drop`.
+        // - aliasing: all fields are atomics.
+        unsafe { &*control }
+    }
+
+    /// What the block of `owner` knows about `rank`.
+    #[inline(always)]
+    fn peer(&self, owner: usize, rank: usize) -> &Peer {
+        assert!(rank < self.targets.len(), "rank {rank} is not in the window's team");
+        let block = self.targets[owner].control.cast::<u8>();
+        // SAFETY: - in bounds: the plan lays one entry per rank behind the control block.
+        let entry = unsafe { block.add(self.plan.peers + rank * size_of::<Peer>()) };
+        // SAFETY: - as in `control`; the plan keeps the entries aligned.
+        unsafe { &*entry.cast::<Peer>() }
+    }
+
+    /// A place in the queue for the lock of `owner`.
+    #[inline(always)]
+    fn waiter(&self, owner: usize, slot: usize) -> &Waiter {
+        assert!(slot < self.plan.slots, "slot {slot} is not in the ring");
+        let block = self.targets[owner].control.cast::<u8>();
+        // SAFETY: - in bounds: the plan lays this many entries behind those of the peers.
+        let entry = unsafe { block.add(self.plan.waiters + slot * size_of::<Waiter>()) };
+        // SAFETY: - as in `control`; the plan keeps the entries aligned.
+        unsafe { &*entry.cast::<Waiter>() }
+    }
+
+    /// The word that says whether the window is broken: rank 0's, as all agree on it.
+    #[inline(always)]
+    fn broken(&self) -> &Broken {
+        &self.control(0).broken.0
+    }
+
+    /// An error of a call on this window.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn error(&self, kind: ErrorKind, call: &'static str) -> Error {
+        Error::new(kind, call).window(self.id).caller(self.rank())
+    }
+
+    /// Refuses a rank that is not in the team.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn check_rank(&self, call: &'static str, rank: Rank) -> Result<usize> {
+        match rank.index() < self.targets.len() {
+            true => Ok(rank.index()),
+            false => Err(self.rank_error(call, rank)),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn rank_error(&self, call: &'static str, rank: Rank) -> Error {
+        let note = format!("the window has {} ranks", self.targets.len());
+        self.error(ErrorKind::RankOutOfRange, call).target(rank).note(note)
+    }
+
+    /// Brings what the owner stored to where others look (`docs/spec/visibility.md`, section 2). Allocated windows have
+    /// one copy, so only the order matters, which the words of `sync` keep.
+    #[inline(always)]
+    fn publish(&self) {
+        debug_assert!(ptr::eq(self.private, self.targets[self.me].data));
+    }
+
+    /// Brings what others have put to where the owner looks; see `publish`.
+    #[inline(always)]
+    fn import(&self) {
+        debug_assert!(ptr::eq(self.private, self.targets[self.me].data));
+    }
+
+    /// The hook that every public call passes when the window is watched.
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn hook(
+        &self,
+        call: &'static str,
+        target: Option<Rank>,
+        range: impl FnOnce() -> Option<Range<usize>>,
+    ) {
+        if self.instrumented.get() {
+            self.record(call, target, range(), Location::caller());
+        }
+    }
+
+    #[cold]
+    fn record(
+        &self,
+        call: &'static str,
+        target: Option<Rank>,
+        range: Option<Range<usize>>,
+        location: &'static Location<'static>,
+    ) {
+        let mut events = self.events.borrow_mut();
+        if events.len() < trace::EVENTS_MAX {
+            events.push(trace::Event { call, window: self.id, caller: self.rank(), target, range, location });
+        }
+    }
+
+    pub(crate) fn start_trace(&self) {
+        self.instrumented.set(true);
+    }
+
+    pub(crate) fn take_trace(&self) -> Vec<trace::Event> {
+        self.events.take()
+    }
+}
+
+impl Drop for RawWindow {
+    fn drop(&mut self) {
+        // Guards borrow the window, so the ones that are left have been leaked. Nothing of this handle can write any
+        // more, which is what the peers want to know; what it holds is given back as far as that is possible.
+        self.close_leaked();
+        for owner in 0..self.targets.len() {
+            // Release: pairs with the Acquire below and in `is_quiet`.
+            self.peer(owner, self.me).departed.store(1, std::sync::atomic::Ordering::Release);
+        }
+        let Some(block) = self.block.take() else { return };
+        let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
+        self.context.retire(block, move |segment: &Segment| {
+            let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
+            // Acquire: pairs with the Release above: whoever has departed touches the block no more.
+            let departed = |rank: usize| peers[rank].departed.load(std::sync::atomic::Ordering::Acquire) != 0;
+            members.ranks().all(|rank| departed(rank.index()) || cannot_act(segment, members.job_rank(rank)))
+        });
+    }
+}
+
+/// Whether a rank of the job can't execute anything any more. A rank whose program has only returned or failed may live on as
+/// a thread or process that has kept a handle.
+fn cannot_act(segment: &Segment, job_rank: Rank) -> bool {
+    use crate::error::Evidence;
+    matches!(
+        liveness::evidence(segment, job_rank.0),
+        Some(Evidence::ProcessExited(_) | Evidence::Signalled(_))
+    )
+}
+
+/// Why the window is out of use, as an error of `call`.
+impl RawWindow {
+    #[cold]
+    #[track_caller]
+    pub(crate) fn poisoned(&self, call: &'static str) -> Error {
+        let Some((rank, reason)) = self.broken().get() else {
+            return self.error(ErrorKind::Poisoned, call);
+        };
+        let rank = Rank(rank);
+        let evidence = liveness::evidence(self.context.segment(), self.members.job_rank(rank).0);
+        match (reason, evidence) {
+            (Reason::Panicked, _) => {
+                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(crate::error::Evidence::Panicked)
+            }
+            (Reason::Lost, Some(evidence)) => {
+                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence)
+            }
+            (Reason::Lost, None) => {
+                self.error(ErrorKind::Poisoned, call).note(format!("rank {rank} was lost"))
+            }
+            (Reason::TimedOut, _) => {
+                let note =
+                    format!("rank {rank} passed its time limit in a call on this window and went away");
+                self.error(ErrorKind::Poisoned, call).note(note)
+            }
+            (Reason::Dropped, _) => {
+                let note = format!("rank {rank} dropped an exposure while others were in it");
+                self.error(ErrorKind::Poisoned, call).note(note)
+            }
+            (Reason::Mismatched, _) => {
+                self.error(ErrorKind::Poisoned, call).note("the ranks came to different collective calls")
+            }
+        }
+    }
+}

@@ -1,0 +1,543 @@
+//! Transfers: the check of bounds and permission, and the copy. Never waits: on mapped memory a transfer is complete at
+//! both sides when the call returns, and visible to others when the epoch's closing call says so.
+//!
+//! Budget of a contiguous put or get: two table look-ups, one test of permission, one comparison of bounds, the copy. No
+//! allocation, no system call, no atomic.
+
+use std::ops::Range;
+
+use super::{Access, RawWindow, Target};
+use crate::element::{Element, Operation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::op::section::{Fault, Layout, Section};
+use crate::team::Rank;
+use crate::transport::shm::{atomic, copy};
+
+/// Where a transfer's data come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a, T> {
+    /// Private memory.
+    Slice(&'a [T]),
+    /// Strided private memory.
+    Strided(&'a [T], Section),
+    /// A section of the caller's own window.
+    Own(Section),
+}
+
+/// Where a transfer's data go to.
+pub(crate) enum Destination<'a, T> {
+    /// Private memory.
+    Slice(&'a mut [T]),
+    /// Strided private memory.
+    Strided(&'a mut [T], Section),
+    /// A section of the caller's own window.
+    Own(Section),
+}
+
+/// One side of a transfer after its checks: a base and a layout that stays inside the memory at the base.
+struct Side<P> {
+    base: P,
+    layout: Layout,
+}
+
+impl<T> Source<'_, T> {
+    /// The number of elements, unless the other side says it.
+    #[inline(always)]
+    fn len(&self) -> Option<usize> {
+        match self {
+            Source::Slice(slice) => Some(slice.len()),
+            Source::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
+            Source::Own(section) => section.len(),
+        }
+    }
+}
+
+impl<T> Destination<'_, T> {
+    #[inline(always)]
+    fn len(&self) -> Option<usize> {
+        match self {
+            Destination::Slice(slice) => Some(slice.len()),
+            Destination::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
+            Destination::Own(section) => section.len(),
+        }
+    }
+}
+
+impl RawWindow {
+    /// Copies into the memory of a target.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn put<T: Element>(&self, target: Rank, at: Section, origin: &Source<'_, T>) -> Result<()> {
+        const CALL: &str = "put";
+        self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        // The common case first: a slice to a contiguous place.
+        if let (Source::Slice(slice), Section::From(start)) = (origin, at) {
+            let there = self.admitted(CALL, target)?;
+            let bytes = size_of_val(*slice);
+            if let Some(to) = there.place(start, bytes) {
+                // SAFETY: - writable and in bounds: `place`. - readable: a slice. - no reference to the target's memory lives:
+                //   this handle is admitted there, which excludes the owner's views.
+                // - readers and writers at the same time copy by the same routine.
+                unsafe { self.engine.copy(to, slice.as_ptr().cast(), bytes) };
+                return Ok(());
+            }
+        }
+        self.put_any(CALL, target, at, origin)
+    }
+
+    #[track_caller]
+    #[inline(never)]
+    fn put_any<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        origin: &Source<'_, T>,
+    ) -> Result<()> {
+        let there = self.admitted(call, target)?;
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        self.refuse_own_overlap::<T>(
+            call,
+            target,
+            &to.layout,
+            matches!(origin, Source::Own(_)),
+            &from.layout,
+        )?;
+        // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
+        // - the rest as in `put`.
+        unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        Ok(())
+    }
+
+    /// Copies from the memory of a target.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn get<T: Element>(
+        &self,
+        target: Rank,
+        at: Section,
+        into: &mut Destination<'_, T>,
+    ) -> Result<()> {
+        const CALL: &str = "get";
+        self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
+        if let (Destination::Slice(slice), Section::From(start)) = (&mut *into, at) {
+            let there = self.admitted(CALL, target)?;
+            let bytes = size_of_val(*slice);
+            if let Some(from) = there.place(start, bytes) {
+                // SAFETY: - readable and in bounds: `place`. - writable: an exclusive slice.
+                // - the target's memory may be written at the same time, by the same routine only: see `put`.
+                unsafe { self.engine.copy(slice.as_mut_ptr().cast(), from, bytes) };
+                return Ok(());
+            }
+        }
+        self.get_any(CALL, target, at, into)
+    }
+
+    #[track_caller]
+    #[inline(never)]
+    fn get_any<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        into: &mut Destination<'_, T>,
+    ) -> Result<()> {
+        let there = self.admitted(call, target)?;
+        let len = self.agreed_len(call, target, at, into.len())?;
+        let Side { base, layout } = self.settle::<T>(call, there, target, at, len)?;
+        let from = Side { base: base.cast_const(), layout };
+        let own = matches!(into, Destination::Own(_));
+        let to = self.settle_destination(call, target, into, len)?;
+        self.refuse_own_overlap::<T>(call, target, &from.layout, own, &to.layout)?;
+        // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
+        //   without views, see `settle_destination`. - the rest as in `get`.
+        unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        Ok(())
+    }
+
+    /// Loads one element of a target.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn get_one<T: Element>(&self, target: Rank, at: usize) -> Result<T> {
+        const CALL: &str = "get";
+        self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
+        let from = self.element::<T>(CALL, target, at)?;
+        // SAFETY: - readable, in bounds and aligned: `element`.
+        Ok(unsafe { copy::load(from) })
+    }
+
+    /// Gives the elements of a section of a target.
+    #[track_caller]
+    pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section) -> Result<Vec<T>> {
+        const CALL: &str = "get";
+        // The section is checked before memory for its elements is asked for.
+        let there = self.admitted(CALL, target)?;
+        let len = self.agreed_len(CALL, target, at, None)?;
+        let Side { base: _, layout } = self.settle::<T>(CALL, there, target, at, len)?;
+        debug_assert_eq!(layout.count * layout.block, len);
+        let mut elements = vec![T::default(); len];
+        self.get(target, at, &mut Destination::Slice(&mut elements))?;
+        Ok(elements)
+    }
+
+    /// Combines elements of a target with those of the origin, each atomically. `fetched` takes what was there before.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn accumulate<T: Element, O: Operation<T>>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        operation: O,
+        origin: &Source<'_, T>,
+        mut fetched: impl FnMut(usize, T),
+    ) -> Result<()> {
+        self.hook(call, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        let there = self.admitted(call, target)?;
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        self.refuse_misaligned::<T>(call, target, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        if let Source::Own(_) = origin {
+            self.refuse_misaligned::<T>(call, self.rank(), &from.layout)?;
+            self.refuse_own_overlap::<T>(call, target, &to.layout, true, &from.layout)?;
+        }
+        let mut element = 0;
+        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
+            for i in 0..piece {
+                // SAFETY: - in bounds: `pieces` stays inside the layouts.
+                let from = unsafe { from.base.add(from_at + i * size_of::<T>()) };
+                // SAFETY: - readable, and aligned: a slice of `T`, or checked above.
+                let value = unsafe { copy::load(from.cast::<T>()) };
+                // SAFETY: - in bounds: `pieces` stays inside the layouts.
+                let to = unsafe { to.base.add(to_at + i * size_of::<T>()) };
+                // SAFETY: - writable and aligned: checked above. - no reference lives there: see `put`.
+                let old = unsafe { atomic::fetch_op(to.cast::<T>(), operation, value) };
+                fetched(element, old);
+                element += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Combines one element of a target with a value and returns what was there.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn fetch_op<T: Element, O: Operation<T>>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+        operation: O,
+        origin: T,
+    ) -> Result<T> {
+        self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
+        let to = self.element::<T>(call, target, at)?;
+        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+        Ok(unsafe { atomic::fetch_op(to, operation, origin) })
+    }
+
+    /// Stores `new` where `expected` is found, and returns what was there.
+    #[track_caller]
+    #[inline(always)]
+    pub(crate) fn compare_swap<T: Element>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
+        const CALL: &str = "compare_swap";
+        self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
+        let to = self.element::<T>(CALL, target, at)?;
+        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+        Ok(unsafe { atomic::compare_swap(to, expected, new) })
+    }
+
+    /// The target, if this handle has been admitted there.
+    #[track_caller]
+    #[inline(always)]
+    fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
+        match self.targets.get(target.index()) {
+            Some(there) if self.phase_open.get() || there.access.get() != Access::None => Ok(there),
+            _ => Err(self.not_admitted(call, target)),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn not_admitted(&self, call: &'static str, target: Rank) -> Error {
+        match self.check_rank(call, target) {
+            Err(error) => error,
+            Ok(_) if self.is_broken() => self.poisoned_again(call).target(target),
+            Ok(_) => {
+                let note = "open one by a fence, by start, or by a lock of the target";
+                self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note)
+            }
+        }
+    }
+
+    /// One aligned element of a target this handle has been admitted to.
+    #[track_caller]
+    #[inline(always)]
+    fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+        let there = self.admitted(call, target)?;
+        match there.place(at, size_of::<T>()) {
+            Some(place) if place.cast::<T>().is_aligned() => Ok(place.cast()),
+            Some(_) => Err(self.misaligned::<T>(call, target)),
+            None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
+        }
+    }
+
+    /// The number of elements that both sides agree on.
+    #[track_caller]
+    fn agreed_len(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        origin: Option<usize>,
+    ) -> Result<usize> {
+        match (at.len(), origin) {
+            (Some(there), Some(here)) if there != here => {
+                let note = format!("the target section has {there} elements, the origin {here}");
+                Err(self
+                    .error(ErrorKind::LengthMismatch, call)
+                    .target(target)
+                    .range(at.span(here))
+                    .note(note))
+            }
+            (Some(len), _) | (None, Some(len)) => Ok(len),
+            (None, None) => {
+                let note = "neither side says how many elements; give a range";
+                Err(self.error(ErrorKind::LengthMismatch, call).target(target).note(note))
+            }
+        }
+    }
+
+    /// Settles a section of a target.
+    #[track_caller]
+    fn settle<T: Element>(
+        &self,
+        call: &'static str,
+        there: &Target,
+        target: Rank,
+        at: Section,
+        len: usize,
+    ) -> Result<Side<*mut u8>> {
+        match at.settle(len, size_of::<T>(), there.unit, there.bytes) {
+            Ok(layout) => Ok(Side { base: there.data, layout }),
+            Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
+        }
+    }
+
+    #[track_caller]
+    fn settle_source<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        origin: &Source<'_, T>,
+        len: usize,
+    ) -> Result<Side<*const u8>> {
+        let size = size_of::<T>();
+        let (base, settled, span) = match origin {
+            Source::Slice(slice) => {
+                let whole = Section::from(0);
+                (slice.as_ptr().cast(), whole.settle(len, size, size, size_of_val(*slice)), whole.span(len))
+            }
+            Source::Strided(slice, section) => (
+                slice.as_ptr().cast(),
+                section.settle(len, size, size, size_of_val(*slice)),
+                section.span(len),
+            ),
+            Source::Own(section) => {
+                let own = &self.targets[self.me];
+                let settled = section.settle(len, size, own.unit, own.bytes);
+                (self.private.cast_const(), settled, section.span(len))
+            }
+        };
+        match settled {
+            Ok(layout) => Ok(Side { base, layout }),
+            Err(fault) => Err(self.faulty_origin(call, target, span, fault)),
+        }
+    }
+
+    #[track_caller]
+    fn settle_destination<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        into: &mut Destination<'_, T>,
+        len: usize,
+    ) -> Result<Side<*mut u8>> {
+        let size = size_of::<T>();
+        let (base, settled, span) = match into {
+            Destination::Slice(slice) => {
+                let whole = Section::from(0);
+                let bytes = size_of_val(*slice);
+                (slice.as_mut_ptr().cast(), whole.settle(len, size, size, bytes), whole.span(len))
+            }
+            Destination::Strided(slice, section) => {
+                let bytes = size_of_val(*slice);
+                (slice.as_mut_ptr().cast(), section.settle(len, size, size, bytes), section.span(len))
+            }
+            Destination::Own(section) => {
+                self.refuse_views(call)?;
+                let own = &self.targets[self.me];
+                (self.private, section.settle(len, size, own.unit, own.bytes), section.span(len))
+            }
+        };
+        match settled {
+            Ok(layout) if layout.overlaps_itself() => {
+                Err(self.faulty_origin(call, target, span, Fault::Overlap))
+            }
+            Ok(layout) => Ok(Side { base, layout }),
+            Err(fault) => Err(self.faulty_origin(call, target, span, fault)),
+        }
+    }
+
+    #[track_caller]
+    fn refuse_overlap(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section,
+        len: usize,
+        layout: &Layout,
+    ) -> Result<()> {
+        match layout.overlaps_itself() {
+            false => Ok(()),
+            true => Err(self.faulty(call, target, at.span(len), Fault::Overlap)),
+        }
+    }
+
+    /// Refuses a transfer within the own window that reads a byte that it writes.
+    #[track_caller]
+    fn refuse_own_overlap<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        there: &Layout,
+        own: bool,
+        here: &Layout,
+    ) -> Result<()> {
+        match own && target.index() == self.me && there.meets(here, size_of::<T>()) {
+            false => Ok(()),
+            true => {
+                let note = "origin and target are parts of the own window and have bytes in common";
+                Err(self.error(ErrorKind::ConflictingAccess, call).target(target).note(note))
+            }
+        }
+    }
+
+    #[track_caller]
+    fn refuse_misaligned<T: Element>(&self, call: &'static str, target: Rank, layout: &Layout) -> Result<()> {
+        // Blocks are a whole number of elements apart, so the first one decides.
+        match layout.start.is_multiple_of(size_of::<T>()) {
+            true => Ok(()),
+            false => Err(self.misaligned::<T>(call, target)),
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn misaligned<T: Element>(&self, call: &'static str, target: Rank) -> Error {
+        let note = format!("the displacement is not aligned to elements of {}", T::TYPE);
+        self.error(ErrorKind::DatatypeMismatch, call).target(target).note(note)
+    }
+
+    #[cold]
+    #[track_caller]
+    fn out_of_bounds(&self, call: &'static str, target: Rank, range: Range<usize>) -> Error {
+        self.faulty(call, target, range, Fault::Bounds)
+    }
+
+    #[cold]
+    #[track_caller]
+    fn faulty(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
+        let there = &self.targets[target.index()];
+        let error = |kind| self.error(kind, call).target(target).range(range);
+        match fault {
+            Fault::Bounds => {
+                error(ErrorKind::OutOfBounds).note(format!("its length is {}", there.bytes / there.unit))
+            }
+            Fault::Overlap => error(ErrorKind::OverlappingLayout),
+            Fault::Length(len) => {
+                error(ErrorKind::LengthMismatch).note(format!("the target section has {len}"))
+            }
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn faulty_origin(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
+        let (start, end) = (range.start, range.end);
+        let error = |kind| self.error(kind, call).target(target);
+        match fault {
+            Fault::Bounds => error(ErrorKind::OutOfBounds)
+                .note(format!("the origin section {start}..{end} reaches outside its own buffer or window")),
+            Fault::Overlap => error(ErrorKind::OverlappingLayout)
+                .note(format!("the origin section {start}..{end} names an element twice")),
+            Fault::Length(len) => error(ErrorKind::LengthMismatch)
+                .note(format!("the origin section {start}..{end} has {len} elements")),
+        }
+    }
+
+    /// Copies `len` elements from one layout to another, in the longest pieces that are contiguous on both sides.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Engine::copy`](copy::Engine::copy), for every element of the layouts.
+    unsafe fn copy_layouts<T: Element>(&self, to: &Side<*mut u8>, from: &Side<*const u8>, len: usize) {
+        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
+            // SAFETY: - in bounds: `pieces` stays inside the layout.
+            let to = unsafe { to.base.add(to_at) };
+            // SAFETY: - in bounds: `pieces` stays inside the layout.
+            let from = unsafe { from.base.add(from_at) };
+            // SAFETY: - the caller's promises.
+            unsafe { self.engine.copy(to, from, piece * size_of::<T>()) };
+        }
+    }
+}
+
+impl Target {
+    /// The address of `bytes` bytes at a displacement, if they lie inside the rank's memory.
+    #[inline(always)]
+    fn place(&self, at: usize, bytes: usize) -> Option<*mut u8> {
+        let start = at.checked_mul(self.unit)?;
+        if self.bytes < start || self.bytes - start < bytes {
+            return None;
+        }
+        // SAFETY: - in bounds: checked above.
+        Some(unsafe { self.data.add(start) })
+    }
+}
+
+/// The pieces of two layouts of `len` elements that are contiguous on both sides: their byte offsets at either side and
+/// their length in elements.
+fn pieces<T>(to: &Layout, from: &Layout, len: usize) -> impl Iterator<Item = (usize, usize, usize)> + use<T> {
+    let (to, from) = (*to, *from);
+    let size = size_of::<T>();
+    let mut left = len;
+    let (mut to_block, mut to_in) = (0, 0);
+    let (mut from_block, mut from_in) = (0, 0);
+    std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let piece = left.min(to.block - to_in).min(from.block - from_in);
+        let at = (
+            to.start + (to_block * to.stride + to_in) * size,
+            from.start + (from_block * from.stride + from_in) * size,
+            piece,
+        );
+        left -= piece;
+        to_in += piece;
+        if to_in == to.block {
+            (to_block, to_in) = (to_block + 1, 0);
+        }
+        from_in += piece;
+        if from_in == from.block {
+            (from_block, from_in) = (from_block + 1, 0);
+        }
+        Some(at)
+    })
+}

@@ -1,0 +1,456 @@
+//! The words of a window under every interleaving that loom can think of.
+#![allow(missing_docs, unreachable_pub, dead_code, unsafe_code)]
+
+mod primitive {
+    pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+}
+
+#[path = "../src/sync/exposure.rs"]
+mod exposure;
+#[path = "../src/sync/phases.rs"]
+mod phases;
+#[path = "../src/sync/state_word.rs"]
+mod state_word;
+
+use exposure::{Admits, Closing, Exposure, Origin};
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use phases::{Broken, Phases, Reason};
+use state_word::{Refusal, Request, Sharing, Slot, StateWord, Turn};
+
+/// Runs a model with a bound on preemptions, which keeps three threads tractable; loom's authors report that two or
+/// three find nearly all faults.
+fn explore(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    builder.check(body);
+}
+
+/// The runtime's event count over a futex that loom understands: the sleeper announces itself, fences, looks, sleeps; the
+/// notifier has changed the condition, fences, looks for sleepers. A lost wake-up is a deadlock, which loom reports.
+struct Bell {
+    asleep: AtomicU32,
+    /// The futex word and its queue.
+    sequence: loom::sync::Mutex<u32>,
+    queue: loom::sync::Condvar,
+}
+
+impl Bell {
+    fn new() -> Bell {
+        Bell {
+            asleep: AtomicU32::new(0),
+            sequence: loom::sync::Mutex::new(0),
+            queue: loom::sync::Condvar::new(),
+        }
+    }
+
+    fn notify(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) == 1 {
+            self.asleep.store(0, Ordering::Relaxed);
+            *self.sequence.lock().unwrap() += 1;
+            self.queue.notify_all();
+        }
+    }
+
+    fn wait(&self, mut ready: impl FnMut() -> bool) {
+        loop {
+            let before = *self.sequence.lock().unwrap();
+            self.asleep.store(1, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            if ready() {
+                return;
+            }
+            let sequence = self.sequence.lock().unwrap();
+            if *sequence == before {
+                drop(self.queue.wait(sequence).unwrap());
+            }
+        }
+    }
+}
+
+struct Lock {
+    word: StateWord,
+    slots: Vec<Slot>,
+    bells: Vec<Bell>,
+    /// What the lock protects: loom reports any access that the lock does not order.
+    data: UnsafeCell<u32>,
+}
+
+impl Lock {
+    fn new(slots: usize) -> Arc<Lock> {
+        Arc::new(Lock {
+            word: StateWord::new(),
+            slots: (0..slots).map(|_| Slot::new()).collect(),
+            bells: (0..slots).map(|_| Bell::new()).collect(),
+            data: UnsafeCell::new(0),
+        })
+    }
+
+    fn wake(&self) {
+        let len = self.slots.len();
+        if let Some(first) = self.word.settle(|ticket| self.slots[ticket.slot(len)].is_abandoned(ticket)) {
+            self.bells[first.slot(len)].notify();
+        }
+    }
+
+    fn lock(&self, rank: u32, sharing: Sharing) {
+        let ticket = match self.word.request(rank, sharing, self.slots.len()) {
+            Ok(Request::Granted) => return,
+            Ok(Request::Queued(ticket)) => ticket,
+            Err(refusal) => panic!("{refusal:?}"),
+        };
+        let at = ticket.slot(self.slots.len());
+        self.slots[at].enter(ticket, rank);
+        self.bells[at].wait(|| match self.word.poll(ticket, rank, sharing) {
+            Turn::Mine => true,
+            Turn::Waiting => false,
+            Turn::Poisoned => panic!("nobody poisons"),
+        });
+        if sharing == Sharing::Shared {
+            self.wake();
+        }
+    }
+
+    fn unlock(&self, rank: u32, sharing: Sharing) {
+        if self.word.unlock(rank, sharing) {
+            self.wake();
+        }
+    }
+}
+
+// covers: RMA-SHM-04
+#[test]
+fn exclusive_holders_exclude_and_wake_each_other() {
+    explore(3, || {
+        let lock = Lock::new(4);
+        let others: Vec<_> = (1..3)
+            .map(|rank| {
+                let lock = Arc::clone(&lock);
+                loom::thread::spawn(move || {
+                    lock.lock(rank, Sharing::Exclusive);
+                    lock.data.with_mut(|data| unsafe { *data += 1 });
+                    lock.unlock(rank, Sharing::Exclusive);
+                })
+            })
+            .collect();
+        lock.lock(0, Sharing::Exclusive);
+        lock.data.with_mut(|data| unsafe { *data += 1 });
+        lock.unlock(0, Sharing::Exclusive);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        lock.lock(0, Sharing::Exclusive);
+        assert_eq!(lock.data.with(|data| unsafe { *data }), 3);
+    });
+}
+
+#[test]
+fn readers_share_and_exclude_writers() {
+    explore(3, || {
+        let lock = Lock::new(4);
+        let others: Vec<_> = [Sharing::Shared, Sharing::Exclusive]
+            .into_iter()
+            .zip(1..)
+            .map(|(sharing, rank)| {
+                let lock = Arc::clone(&lock);
+                loom::thread::spawn(move || {
+                    lock.lock(rank, sharing);
+                    match sharing {
+                        Sharing::Shared => drop(lock.data.with(|data| unsafe { *data })),
+                        Sharing::Exclusive => lock.data.with_mut(|data| unsafe { *data += 1 }),
+                    }
+                    lock.unlock(rank, sharing);
+                })
+            })
+            .collect();
+        lock.lock(0, Sharing::Shared);
+        lock.data.with(|data| unsafe { *data });
+        lock.unlock(0, Sharing::Shared);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert!(lock.word.state().is_idle());
+    });
+}
+
+#[test]
+fn an_abandoned_ticket_is_skipped_by_one_side_or_the_other() {
+    explore(3, || {
+        let lock = Lock::new(4);
+        lock.lock(0, Sharing::Exclusive);
+        // One waiter gives up at once, another stays behind it.
+        let quitter = {
+            let lock = Arc::clone(&lock);
+            let Ok(Request::Queued(ticket)) = lock.word.request(1, Sharing::Exclusive, 4) else {
+                panic!("held")
+            };
+            loom::thread::spawn(move || {
+                let slot = &lock.slots[ticket.slot(4)];
+                slot.enter(ticket, 1);
+                slot.abandon(ticket);
+                lock.wake();
+            })
+        };
+        let waiter = {
+            let lock = Arc::clone(&lock);
+            loom::thread::spawn(move || {
+                lock.lock(2, Sharing::Exclusive);
+                lock.data.with_mut(|data| unsafe { *data += 1 });
+                lock.unlock(2, Sharing::Exclusive);
+            })
+        };
+        lock.data.with_mut(|data| unsafe { *data += 1 });
+        lock.unlock(0, Sharing::Exclusive);
+        quitter.join().unwrap();
+        waiter.join().unwrap();
+        assert!(lock.word.state().is_idle(), "nothing of the abandoned ticket is left");
+    });
+}
+
+#[test]
+fn poison_comes_before_or_after_a_grant() {
+    explore(3, || {
+        let word = Arc::new(StateWord::new());
+        let record = Arc::new(AtomicU32::new(0));
+        let reader = {
+            let (word, record) = (Arc::clone(&word), Arc::clone(&record));
+            loom::thread::spawn(move || {
+                record.store(1, Ordering::Relaxed); // As the runtime does before it asks.
+                let granted = word.request(1, Sharing::Shared, 2).is_ok();
+                if !granted {
+                    record.store(0, Ordering::Release);
+                }
+                granted
+            })
+        };
+        word.poison();
+        let seen = record.load(Ordering::Acquire);
+        let granted = reader.join().unwrap();
+        assert!(!granted || seen == 1, "a reader was let in and nobody saw it");
+        assert_eq!(word.request(0, Sharing::Exclusive, 2), Err(Refusal::Poisoned));
+    });
+}
+
+#[test]
+fn post_and_lock_exclude_each_other() {
+    explore(3, || {
+        let word = Arc::new(StateWord::new());
+        let data = Arc::new(UnsafeCell::new(0));
+        let locker = {
+            let (word, data) = (Arc::clone(&word), Arc::clone(&data));
+            loom::thread::spawn(move || {
+                if word.try_lock(1, Sharing::Exclusive).is_ok() {
+                    data.with_mut(|data| unsafe { *data += 1 });
+                    word.unlock(1, Sharing::Exclusive);
+                }
+            })
+        };
+        if word.post().is_ok() {
+            data.with_mut(|data| unsafe { *data += 1 });
+            word.unpost();
+        }
+        locker.join().unwrap();
+    });
+}
+
+/// A window of one owner with an exposure and the memory that it protects.
+struct Exposed {
+    exposure: Exposure,
+    origins: Vec<Origin>,
+    posted: Bell,
+    completed: Bell,
+    cells: Vec<UnsafeCell<u32>>,
+}
+
+impl Exposed {
+    fn new(origins: usize) -> Arc<Exposed> {
+        Arc::new(Exposed {
+            exposure: Exposure::new(),
+            origins: (0..origins).map(|_| Origin::new()).collect(),
+            posted: Bell::new(),
+            completed: Bell::new(),
+            cells: (0..origins).map(|_| UnsafeCell::new(0)).collect(),
+        })
+    }
+
+    fn write_and_complete(&self, me: usize, number: u32) {
+        self.cells[me].with_mut(|cell| unsafe { *cell += 1 });
+        self.exposure.complete(&self.origins[me], number);
+        self.completed.notify();
+    }
+
+    fn wait(&self, count: usize) -> Closing {
+        let mut outcome = Closing::Pending;
+        self.completed.wait(|| {
+            outcome = self.exposure.try_close(count);
+            outcome != Closing::Pending
+        });
+        outcome
+    }
+}
+
+// covers: RMA-SHM-04
+#[test]
+fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
+    explore(3, || {
+        let window = Exposed::new(2);
+        window.exposure.open(Admits::Anyone).unwrap();
+        let origins: Vec<_> = (0..2)
+            .map(|me| {
+                let window = Arc::clone(&window);
+                loom::thread::spawn(move || match window.exposure.start(&window.origins[me], 0) {
+                    Ok(number) => {
+                        window.write_and_complete(me, number);
+                        true
+                    }
+                    Err(refusal) => {
+                        assert_eq!(refusal, exposure::Refusal::Closed);
+                        false
+                    }
+                })
+            })
+            .collect();
+        let outcome = window.wait(1);
+        // Closed or exceeded: either way nobody is in, so loom would report a racing access.
+        let sum: u32 = window.cells.iter().map(|cell| cell.with_mut(|cell| unsafe { *cell })).sum();
+        assert_eq!(sum, if outcome == Closing::Closed { 1 } else { 2 });
+        let admitted =
+            origins.into_iter().map(|origin| origin.join().unwrap()).filter(|&admitted| admitted).count();
+        assert_eq!(admitted as u32, sum);
+        assert!(window.origins.iter().all(|origin| !origin.is_at_work()));
+    });
+}
+
+#[test]
+fn a_post_wakes_whoever_waits_for_it() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        let origin = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || {
+                let mut number = 0;
+                window.posted.wait(|| match window.exposure.start(&window.origins[0], 0) {
+                    Ok(admitted) => {
+                        number = admitted;
+                        true
+                    }
+                    Err(_) => false,
+                });
+                window.write_and_complete(0, number);
+            })
+        };
+        window.origins[0].allow(window.exposure.next_number());
+        window.exposure.open(Admits::Group).unwrap();
+        window.posted.notify();
+        assert_eq!(window.wait(1), Closing::Closed);
+        assert_eq!(window.cells[0].with_mut(|cell| unsafe { *cell }), 1);
+        origin.join().unwrap();
+    });
+}
+
+#[test]
+fn one_origin_does_not_stand_in_for_another() {
+    explore(3, || {
+        let window = Exposed::new(2);
+        window.exposure.open(Admits::Anyone).unwrap();
+        let fast = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || {
+                let number = window.exposure.start(&window.origins[0], 0).unwrap();
+                window.write_and_complete(0, number);
+                // Its second visit is refused whether the wait is over or not.
+                assert!(window.exposure.start(&window.origins[0], number).is_err());
+            })
+        };
+        let slow = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || {
+                let number = window.exposure.start(&window.origins[1], 0).unwrap();
+                window.write_and_complete(1, number);
+            })
+        };
+        assert_eq!(window.wait(2), Closing::Closed);
+        for cell in &window.cells {
+            assert_eq!(cell.with_mut(|cell| unsafe { *cell }), 1);
+        }
+        fast.join().unwrap();
+        slow.join().unwrap();
+    });
+}
+
+#[test]
+fn a_poisoned_exposure_knows_who_is_inside() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        window.exposure.open(Admits::Anyone).unwrap();
+        let origin = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || {
+                if let Ok(number) = window.exposure.start(&window.origins[0], 0) {
+                    window.write_and_complete(0, number);
+                }
+            })
+        };
+        window.exposure.poison();
+        if !window.origins[0].is_at_work() {
+            window.cells[0].with_mut(|cell| unsafe { *cell += 1 });
+        }
+        origin.join().unwrap();
+    });
+}
+
+#[test]
+fn a_fence_orders_the_phases_of_two_ranks() {
+    explore(3, || {
+        let ranks = Arc::new([Phases::new(), Phases::new()]);
+        let bells = Arc::new([Bell::new(), Bell::new()]);
+        let cells = Arc::new([UnsafeCell::new(0), UnsafeCell::new(0)]);
+        let run = {
+            let (ranks, bells, cells) = (Arc::clone(&ranks), Arc::clone(&bells), Arc::clone(&cells));
+            move |me: usize| {
+                let other = 1 - me;
+                let fence = |number| {
+                    ranks[me].signal(0, number);
+                    bells[other].notify();
+                    bells[me].wait(|| ranks[other].has_signalled(0, number));
+                };
+                cells[me].with_mut(|cell| unsafe { *cell = 1 }); // private
+                fence(1);
+                cells[other].with_mut(|cell| unsafe { *cell += 10 }); // a put
+                fence(2);
+                assert_eq!(cells[me].with_mut(|cell| unsafe { *cell }), 11);
+            }
+        };
+        let peer = {
+            let run = run.clone();
+            loom::thread::spawn(move || run(1))
+        };
+        run(0);
+        peer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_late_rank_sees_the_break_or_is_seen() {
+    explore(4, || {
+        let ranks = Arc::new([Phases::new(), Phases::new()]);
+        let broken = Arc::new(Broken::new());
+        let data = Arc::new(UnsafeCell::new(0));
+        let late = {
+            let (ranks, broken, data) = (Arc::clone(&ranks), Arc::clone(&broken), Arc::clone(&data));
+            loom::thread::spawn(move || {
+                ranks[1].begin_writing();
+                ranks[1].signal(0, 1); // Rank 0 has signalled before it gave up, so the fence is passed.
+                if broken.get().is_none() {
+                    data.with_mut(|data| unsafe { *data += 1 });
+                }
+                ranks[1].end_writing();
+            })
+        };
+        broken.set(0, Reason::TimedOut);
+        if !ranks[1].is_writing() {
+            data.with_mut(|data| unsafe { *data += 1 }); // A view of the own window.
+        }
+        late.join().unwrap();
+        assert_eq!(broken.get(), Some((0, Reason::TimedOut)));
+    });
+}
