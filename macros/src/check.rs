@@ -121,9 +121,8 @@ fn transfer(act: &Act) -> Option<Transfer> {
         Act::Get { .. } => Some(Transfer::Get),
         Act::Accumulate { .. } => Some(Transfer::Accumulate),
         Act::FetchOp { .. } | Act::CompareSwap { .. } => Some(Transfer::Atomic),
-        Act::Load { .. } | Act::Read { .. } | Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => {
-            None
-        }
+        Act::Fence | Act::Load { .. } | Act::Read { .. } => None,
+        Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => None,
     }
 }
 
@@ -140,6 +139,9 @@ fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Error
         Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => LocalOp::Store,
         _ => LocalOp::Load,
     };
+    if matches!(access.act, Act::Fence) {
+        return;
+    }
     // A store is refused where a peer's update that nothing orders would concern it: which bytes a peer updates is
     // not written in this function, so the rule of the whole window counts (constraint 1).
     let refused = states.iter().all(|state| match state.local_access(op) {

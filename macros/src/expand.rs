@@ -10,7 +10,9 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ItemFn, ReturnType, Stmt};
 
 use crate::check::literal;
-use crate::model::{Access, Act, Destination, Function, Info, Kind, Layer, Origin, Place, Remote, Section};
+use crate::model::{
+    Access, Act, Body, Destination, Function, Info, Kind, Layer, Origin, Place, Remote, Section, Step,
+};
 use crate::parse::{HOLE, bare};
 use crate::test_case::TestCase;
 
@@ -18,7 +20,14 @@ use crate::test_case::TestCase;
 pub(crate) fn function(function: Function) -> TokenStream {
     let Function { layers, mut item, body } = function;
     Filler { accesses: &body.accesses, layers: &layers }.visit_block_mut(&mut item.block);
-    let answer = answer(&item);
+    let answer = match pends(&layers, &body) {
+        true => {
+            let returned = returned(&item);
+            quote!(::rma::private::Answer<_, #returned>)
+        }
+        // Nothing is pending, so the body's type is the function's, which infers what `sum()` or `parse()` means.
+        false => returned(&item),
+    };
     let block = &item.block;
     let innermost = layers.len() - 1;
     let body = layers.iter().enumerate().rev().fold(TokenStream::new(), |inside, (number, layer)| {
@@ -62,8 +71,29 @@ pub(crate) fn test(case: TestCase) -> TokenStream {
     }
 }
 
+/// Whether the body can have a pending value: by a transfer that brings one, or by a call on the handle itself.
+fn pends(layers: &[Layer], body: &Body) -> bool {
+    let exposed = |name: &Ident| layers.iter().any(|layer| layer.window == *name && !layer.kind.is_private());
+    let brings = |access: &Access| match &access.act {
+        Act::Get { into, .. } => matches!(into, Destination::Pending | Destination::PendingVec),
+        Act::FetchOp { .. } | Act::CompareSwap { .. } => true,
+        _ => false,
+    };
+    body.accesses.iter().any(brings) || mentioned(&body.steps, &exposed)
+}
+
+/// Whether some steps mention a name.
+fn mentioned(steps: &[Step], wanted: &dyn Fn(&Ident) -> bool) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Use(name) => wanted(name),
+        Step::Loop(steps) => mentioned(steps, wanted),
+        Step::Branch(arms) => arms.iter().any(|steps| mentioned(steps, wanted)),
+        Step::Access(_) | Step::Bind(_) | Step::Fence(_) | Step::Leave => false,
+    })
+}
+
 /// The type that the function returns.
-fn answer(item: &ItemFn) -> TokenStream {
+fn returned(item: &ItemFn) -> TokenStream {
     match &item.sig.output {
         ReturnType::Type(_, ty) => ty.to_token_stream(),
         ReturnType::Default => quote!(()),
@@ -97,9 +127,9 @@ fn open(layer: &Layer, number: usize, answer: &TokenStream, inside: &TokenStream
     let info = match &layer.info {
         Info::Strong => quote!(::rma::private::Info::Strong),
         Info::Weak => quote!(::rma::private::Info::Weak),
-        Info::NoCheck(because) => quote!(::rma::private::no_check(#because)),
+        Info::NoCheck(because) => quote!(::rma::private::Info::NoCheck(#because)),
     };
-    let closure = quote!(|#window| -> ::rma::private::Answer<_, #answer> #inside);
+    let closure = quote!(|#window| -> #answer #inside);
     match layer.kind {
         Kind::Fence => quote!(#module::fence(#place, #closure)),
         Kind::Access => quote!(#module::access(#place, #targets, #info, #closure)),
@@ -123,6 +153,14 @@ fn rank(expr: &Expr) -> TokenStream {
             quote!(::rma::private::Rank(#number))
         }
         _ => quote!(#expr),
+    }
+}
+
+/// A part of one's own window as one end of a transfer.
+fn own(index: &Expr) -> TokenStream {
+    match bare(index) {
+        Expr::Range(_) => quote!(::rma::private::own(#index)),
+        _ => quote!(::rma::private::own_element(#index)),
     }
 }
 
@@ -192,7 +230,8 @@ impl Filler<'_> {
         self.filled(&section.index)
     }
 
-    fn origin(&mut self, origin: &Origin) -> TokenStream {
+    /// The origin of a transfer into the window of `layer`.
+    fn origin(&mut self, origin: &Origin, layer: usize) -> TokenStream {
         match origin {
             Origin::Value(value) => {
                 let value = self.filled(value);
@@ -205,10 +244,15 @@ impl Filler<'_> {
                 }
                 other => self.filled(other).to_token_stream(),
             },
-            Origin::Own { layer, section } => {
+            Origin::Own { layer: own, section } if *own == layer => own(&self.index(section)),
+            // Another window is no origin that the transfer could name, so its elements are copied now.
+            Origin::Own { layer: own, section } => {
                 let index = self.index(section);
-                let own = self.name(*layer);
-                quote!(#own.own(#index))
+                let own = self.name(*own);
+                match bare(&index) {
+                    Expr::Range(_) => quote!(::rma::private::copy(#own, #index)),
+                    _ => quote!([::rma::private::load(#own, #index)]),
+                }
             }
         }
     }
@@ -218,7 +262,7 @@ impl Filler<'_> {
         let u = self.layers[access.layer].window.clone();
         match &access.act {
             Act::Put { to, from } => {
-                let ((rank, index), origin) = (self.remote(to), self.origin(from));
+                let ((rank, index), origin) = (self.remote(to), self.origin(from, access.layer));
                 quote_spanned!(span=> #u.put(#rank, #index, #origin)?)
             }
             Act::Get { from, into } => {
@@ -230,14 +274,14 @@ impl Filler<'_> {
                         let buffer = self.filled(buffer);
                         quote_spanned!(span=> #u.get(#rank, #index, &mut #buffer[..])?)
                     }
-                    Destination::Own { layer, section } => {
-                        let (own, at) = (self.name(*layer).clone(), self.index(section));
-                        quote_spanned!(span=> #u.get(#rank, #index, #own.own(#at))?)
+                    Destination::Own { section } => {
+                        let own = own(&self.index(section));
+                        quote_spanned!(span=> #u.get(#rank, #index, #own)?)
                     }
                 }
             }
             Act::Accumulate { to, operation, from } => {
-                let ((rank, index), origin) = (self.remote(to), self.origin(from));
+                let ((rank, index), origin) = (self.remote(to), self.origin(from, access.layer));
                 let operation = Ident::new(operation.name(), span);
                 quote_spanned!(span=> #u.accumulate(#rank, #index, ::rma::private::#operation, #origin)?)
             }
@@ -253,23 +297,24 @@ impl Filler<'_> {
             }
             Act::Load { section } => {
                 let index = self.index(section);
-                quote_spanned!(span=> ::rma::private::load(&#u, #index))
+                quote_spanned!(span=> ::rma::private::load(#u, #index))
             }
             Act::Store { section, value } => {
                 let (index, value) = (self.index(section), self.filled(value));
-                quote_spanned!(span=> ::rma::private::store(&#u, #index, #value))
+                quote_spanned!(span=> ::rma::private::store(#u, #index, #value))
             }
             Act::Update { section, operator, value } => {
                 let (index, value) = (self.index(section), self.filled(value));
-                quote_spanned!(span=> ::rma::private::update(&#u, #index, |old| old #operator (#value)))
+                quote_spanned!(span=> ::rma::private::update(#u, #index, |old| old #operator (#value)))
             }
+            Act::Fence => quote_spanned!(span=> ::rma::private::next_phase(#u)),
             Act::Read { section, buffer } => {
                 let (index, buffer) = (self.index(section), self.filled(buffer));
-                quote_spanned!(span=> #u.read(#index, &mut #buffer[..])?)
+                quote_spanned!(span=> ::rma::private::read(#u, #index, &mut #buffer[..]))
             }
             Act::Write { section, buffer } => {
                 let (index, buffer) = (self.index(section), self.filled(buffer));
-                quote_spanned!(span=> #u.write(#index, #buffer)?)
+                quote_spanned!(span=> ::rma::private::write(#u, #index, #buffer))
             }
         }
     }

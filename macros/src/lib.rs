@@ -62,8 +62,8 @@ use proc_macro::TokenStream;
 ///     u.load(1)
 /// }
 ///
-/// let seen = rma::spawn(4, ring)?;
-/// assert_eq!(seen, [30, 0, 10, 20]);
+/// let seen: rma::Result<Vec<u64>> = rma::spawn(4, ring)?.into_iter().collect();
+/// assert_eq!(seen?, [30, 0, 10, 20]);
 /// # Ok::<(), rma::Error>(())
 /// ```
 ///
@@ -148,7 +148,7 @@ use proc_macro::TokenStream;
 ///     Ok(u.iter().sum())
 /// }
 ///
-/// rma::spawn(3, |team: &Team| {
+/// let ranks = rma::spawn(3, |team: &Team| {
 ///     let window = Window::<u64>::allocate(team, 4)?;
 ///     assert!(take_ticket(&window, Rank(0))? < 3);
 ///     count(&window, &[1, 2, 3, 3])?;
@@ -156,8 +156,9 @@ use proc_macro::TokenStream;
 ///     if team.rank() == Rank(0) {
 ///         assert_eq!(total(&window)?, 3 + 3 * 4);
 ///     }
-///     Ok::<_, rma::Error>(())
+///     Ok(())
 /// })?;
+/// ranks.into_iter().collect::<rma::Result<()>>()?;
 /// # Ok::<(), rma::Error>(())
 /// ```
 ///
@@ -180,23 +181,24 @@ use proc_macro::TokenStream;
 /// }
 ///
 /// #[rma_epoch(exposure(u, origins = any, count = n))]
-/// fn collect(u: &mut Window<f64>, n: u32) -> rma::Result<()> {
+/// fn collect(u: &mut Window<f64>, n: usize) -> rma::Result<()> {
 ///     Ok(())
 /// }
 ///
-/// rma::spawn(3, |team: &Team| {
+/// let ranks = rma::spawn(3, |team: &Team| {
 ///     let (me, n) = (team.rank().0, team.size());
 ///     let mut u = Window::<f64>::allocate(team, 6)?;
 ///     halos(&mut u, Rank((me + n - 1) % n), Rank((me + 1) % n), 4)?;
 ///     match me {
-///         0 => collect(&mut u, n - 1)?,
+///         0 => collect(&mut u, n as usize - 1)?,
 ///         _ => report(&u, Rank(0), me as usize, 1.5)?,
 ///     }
 ///     if me == 0 {
 ///         assert_eq!((u.load(1)?, u.load(2)?), (1.5, 1.5));
 ///     }
-///     Ok::<_, rma::Error>(())
+///     Ok(())
 /// })?;
+/// ranks.into_iter().collect::<rma::Result<()>>()?;
 /// # Ok::<(), rma::Error>(())
 /// ```
 ///

@@ -167,8 +167,8 @@ pub(crate) enum Destination {
     PendingVec,
     /// Into a buffer that is borrowed until the epoch ends.
     Buffer(Box<Expr>),
-    /// Into one's own window, by layer.
-    Own { layer: usize, section: Section },
+    /// Into one's own part of the same window.
+    Own { section: Section },
 }
 
 /// One transfer or local access that the body performs.
@@ -205,6 +205,8 @@ pub(crate) enum Act {
         expected: Box<Expr>,
         new: Box<Expr>,
     },
+    /// `u.fence()`, in the middle of a fence epoch.
+    Fence,
     /// `u[i]` as a value.
     Load {
         section: Section,
@@ -239,7 +241,8 @@ impl Act {
             Act::Put { to, .. } | Act::Accumulate { to, .. } => Some(to),
             Act::Get { from, .. } => Some(from),
             Act::FetchOp { at, .. } | Act::CompareSwap { at, .. } => Some(at),
-            Act::Load { .. }
+            Act::Fence
+            | Act::Load { .. }
             | Act::Store { .. }
             | Act::Update { .. }
             | Act::Read { .. }
@@ -255,6 +258,7 @@ impl Act {
             Act::Accumulate { .. } => "accumulate",
             Act::FetchOp { .. } => "fetch-and-op",
             Act::CompareSwap { .. } => "compare-and-swap",
+            Act::Fence => "fence",
             Act::Load { .. } | Act::Read { .. } => "load",
             Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => "store",
         }

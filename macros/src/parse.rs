@@ -463,10 +463,19 @@ impl Cutter<'_> {
         self.statement = statement;
     }
 
+    /// Notes a get into one's own memory, which must be that of the same window.
+    fn get_into_own(&mut self, from: Remote, far: usize, layer: usize, section: Section, span: Span) -> Expr {
+        if far != layer {
+            let (far, near) = (&self.layers[far].window, &self.layers[layer].window);
+            self.errors.push_at(span, &say::GET_INTO_OTHER_WINDOW, &[far, near]);
+        }
+        self.cut(far, Act::Get { from, into: Destination::Own { section } }, span)
+    }
+
     /// Notes an access and returns the hole that stands for it.
     fn cut(&mut self, layer: usize, act: Act, span: Span) -> Expr {
         let remote = act.remote().is_some();
-        if self.closures > 0 && (remote || matches!(act, Act::Read { .. } | Act::Write { .. })) {
+        if self.closures > 0 && remote {
             self.errors.push_at(span, &say::IN_CLOSURE, &[&act.noun()]);
         }
         let number = self.accesses.len();
@@ -535,8 +544,8 @@ impl Cutter<'_> {
             Written::Local { layer, index } => match self.place(&assign.right) {
                 Some(Written::Remote { layer: far, rank, index: there }) => {
                     let from = self.remote(rank, there, far);
-                    let into = Destination::Own { layer, section: self.section(index, layer) };
-                    Some(self.cut(far, Act::Get { from, into }, span))
+                    let section = self.section(index, layer);
+                    Some(self.get_into_own(from, far, layer, section, span))
                 }
                 _ => {
                     let mut value = (*assign.right).clone();
@@ -592,8 +601,8 @@ impl Cutter<'_> {
                     match self.borrowed_place(argument) {
                         Some(Written::Remote { layer: far, rank, index: there }) => {
                             let from = self.remote(rank, there, far);
-                            let into = Destination::Own { layer, section: self.section(index, layer) };
-                            Some(self.cut(far, Act::Get { from, into }, span))
+                            let section = self.section(index, layer);
+                            Some(self.get_into_own(from, far, layer, section, span))
                         }
                         _ => {
                             let mut buffer = argument.clone();
@@ -641,8 +650,9 @@ impl Cutter<'_> {
         let opens = ["lock", "access", "exposure", "exchange", "local", "local_mut", "post", "start"];
         match call.method.to_string().as_str() {
             "fence" if call.args.is_empty() && kind == Kind::Fence => {
+                let hole = self.cut(layer, Act::Fence, span);
                 self.step(Step::Fence(layer));
-                None
+                Some(hole)
             }
             name if name == "fence" || opens.contains(&name) => {
                 self.errors.push(call, &say::NESTED_EPOCH, &[&window, &kind.word()]);

@@ -81,8 +81,8 @@ fn main() -> std::process::ExitCode {
         Ok(())
     };
     match std::env::args().nth(1).and_then(|ranks| ranks.parse().ok()) {
-        Some(ranks) => match rma::spawn(ranks, program) {
-            Ok(_) => std::process::ExitCode::SUCCESS,
+        Some(ranks) => match rma::spawn(ranks, program).and_then(|ranks| ranks.into_iter().collect()) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("error: {error}");
                 std::process::ExitCode::FAILURE

@@ -93,7 +93,11 @@ impl Block {
     }
 
     pub fn neighbours(&self) -> Vec<Rank> {
-        [self.north(), self.south(), self.west(), self.east()].into_iter().flatten().map(|b| b.rank()).collect()
+        [self.north(), self.south(), self.west(), self.east()]
+            .into_iter()
+            .flatten()
+            .map(|b| b.rank())
+            .collect()
     }
 }
 
@@ -206,7 +210,9 @@ fn assemble(first: &Block, parts: &[Vec<f64>]) -> Vec<f64> {
 /// 64-bit FNV-1a over the values as little-endian bytes.
 pub fn hash(cells: &[f64]) -> u64 {
     let bytes = cells.iter().flat_map(|value| value.to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 #[allow(dead_code)] // Tests include this file for what stands above.
@@ -222,8 +228,8 @@ fn main() -> std::process::ExitCode {
         Ok(())
     };
     match std::env::args().nth(1).and_then(|ranks| ranks.parse().ok()) {
-        Some(ranks) => match rma::spawn(ranks, program) {
-            Ok(_) => std::process::ExitCode::SUCCESS,
+        Some(ranks) => match rma::spawn(ranks, program).and_then(|ranks| ranks.into_iter().collect()) {
+            Ok(()) => std::process::ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("error: {error}");
                 std::process::ExitCode::FAILURE

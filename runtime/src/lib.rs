@@ -9,6 +9,8 @@ mod job;
 pub mod launch;
 mod liveness;
 mod op;
+#[doc(hidden)]
+pub mod private;
 mod run;
 mod sync;
 mod sys;
@@ -23,7 +25,9 @@ pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use op::{
     Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
 };
+pub use rma_macros::{rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
+pub use sync::registers::{touch, touch_mut};
 pub use team::{Rank, Team};
 pub use window::raw::{Expected, Info, LockKind, Origins};
 pub use window::{LocalView, LocalViewMut, Window};

@@ -2,9 +2,9 @@
 fn exchange(u: &mut Window<f64>, left: Rank, right: Rank, n: usize) -> rma::Result<()> {
     ::rma::private::fence(
         u,
-        |u| -> ::rma::private::Answer<_, rma::Result<()>> {
-            u.put(left, n + 1, u.own(1))?;
-            u.put(right, 0, u.own(n))?;
+        |u| -> rma::Result<()> {
+            u.put(left, n + 1, ::rma::private::own(1))?;
+            u.put(right, 0, ::rma::private::own(n))?;
             Ok(())
         },
     )
@@ -14,7 +14,7 @@ fn two_phases(u: &mut Window<f64>, right: Rank, halo: &[f64]) -> rma::Result<f64
         u,
         |u| -> ::rma::private::Answer<_, rma::Result<f64>> {
             u.put(right, 0..4, halo)?;
-            u.fence()?;
+            ::rma::private::next_phase(u)?;
             let seen = u.get_value(right, 3)?;
             Ok(seen)
         },

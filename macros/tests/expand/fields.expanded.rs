@@ -2,7 +2,7 @@
 fn step(&mut self, right: Rank) -> Result<(), Box<dyn Error>> {
     ::rma::private::fence(
         &mut self.field,
-        |u| -> ::rma::private::Answer<_, Result<(), Box<dyn Error>>> {
+        |u| -> Result<(), Box<dyn Error>> {
             if self.done {
                 return Ok(());
             }

@@ -15,8 +15,8 @@ fn count(bins: &Window<u64>, samples: &[usize]) -> rma::Result<()> {
         bins,
         ::rma::private::Rank(0),
         ::rma::private::LockKind::Shared,
-        ::rma::private::no_check("the caller holds the master lock"),
-        |bins| -> ::rma::private::Answer<_, rma::Result<()>> {
+        ::rma::private::Info::NoCheck("the caller holds the master lock"),
+        |bins| -> rma::Result<()> {
             for &sample in samples {
                 bins.accumulate(
                     ::rma::private::Rank(0),
@@ -37,13 +37,13 @@ fn bump(w: &Window<u64>, me: Rank, into: &mut [u64]) -> rma::Result<u64> {
         me,
         ::rma::private::LockKind::Exclusive,
         ::rma::private::Info::Strong,
-        |w| -> ::rma::private::Answer<_, rma::Result<u64>> {
-            ::rma::private::store(&w, 0, ::rma::private::load(&w, 1) + 2);
-            ::rma::private::update(&w, 2, |old| old * (::rma::private::load(&w, 3)));
-            w.read(4..6, &mut into[1..3][..])?;
-            w.write(4..6, &[1, 2])?;
-            println!("{}", ::rma::private::load(& w, 0));
-            Ok(::rma::private::load(&w, 0))
+        |w| -> rma::Result<u64> {
+            ::rma::private::store(w, 0, ::rma::private::load(w, 1) + 2);
+            ::rma::private::update(w, 2, |old| old * (::rma::private::load(w, 3)));
+            ::rma::private::read(w, 4..6, &mut into[1..3][..]);
+            ::rma::private::write(w, 4..6, &[1, 2]);
+            println!("{}", ::rma::private::load(w, 0));
+            Ok(::rma::private::load(w, 0))
         },
     )
 }

@@ -4,7 +4,7 @@ fn push(u: &Window<f64>, left: Rank, right: Rank, x: f64) -> rma::Result<()> {
         u,
         &[left, right],
         ::rma::private::Info::Weak,
-        |u| -> ::rma::private::Answer<_, rma::Result<()>> {
+        |u| -> rma::Result<()> {
             u.put(left, 0, [x])?;
             u.put(right, 1, [-x])?;
             Ok(())
@@ -15,7 +15,7 @@ fn serve(u: &mut Window<f64>, n: usize) -> rma::Result<()> {
     ::rma::private::exposure(
         u,
         ::rma::private::Awaited::Any(n),
-        |u| -> ::rma::private::Answer<_, rma::Result<()>> { Ok(()) },
+        |u| -> rma::Result<()> { Ok(()) },
     )
 }
 fn both(u: &mut Window<f64>, neighbours: &[Rank]) -> rma::Result<()> {
@@ -24,9 +24,9 @@ fn both(u: &mut Window<f64>, neighbours: &[Rank]) -> rma::Result<()> {
         ::rma::private::ranks(&neighbours),
         ::rma::private::Awaited::Group(&[Rank(0), ::rma::private::Rank(1)]),
         ::rma::private::Info::Strong,
-        |u| -> ::rma::private::Answer<_, rma::Result<()>> {
+        |u| -> rma::Result<()> {
             for &rank in neighbours {
-                u.put(rank, 0, u.own(1))?;
+                u.put(rank, 0, ::rma::private::own(1))?;
             }
             Ok(())
         },

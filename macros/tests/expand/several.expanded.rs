@@ -6,8 +6,8 @@ fn both(u: &mut Window<f64>, v: &mut Window<f64>, right: Rank) -> rma::Result<f6
             ::rma::private::inner::fence(
                 v,
                 |v| -> ::rma::private::Answer<_, rma::Result<f64>> {
-                    u.put(right, 0, v.own(1))?;
-                    v.put(right, 2..4, u.own(2..4))?;
+                    u.put(right, 0, [::rma::private::load(v, 1)])?;
+                    v.put(right, 2..4, ::rma::private::copy(u, 2..4))?;
                     Ok(u.get_value(right, 7)?)
                 },
             )
@@ -21,10 +21,10 @@ fn overlap(
 ) -> rma::Result<()> {
     ::rma::private::local_mut(
         old,
-        |old| -> ::rma::private::Answer<_, rma::Result<()>> {
+        |old| -> rma::Result<()> {
             ::rma::private::inner::fence(
                 new,
-                |new| -> ::rma::private::Answer<_, rma::Result<()>> {
+                |new| -> rma::Result<()> {
                     new.put(right, 0, [old[1]])?;
                     old[0] = 1.0;
                     Ok(())

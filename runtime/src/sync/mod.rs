@@ -6,4 +6,5 @@ pub(crate) mod event;
 pub(crate) mod exposure;
 pub(crate) mod phases;
 pub(crate) mod primitive;
+pub(crate) mod registers;
 pub(crate) mod state_word;
