@@ -157,7 +157,7 @@ fn rank(expr: &Expr) -> TokenStream {
 }
 
 /// A part of one's own window as one end of a transfer.
-fn own(index: &Expr) -> TokenStream {
+fn own_part(index: &Expr) -> TokenStream {
     match bare(index) {
         Expr::Range(_) => quote!(::rma::private::own(#index)),
         _ => quote!(::rma::private::own_element(#index)),
@@ -244,7 +244,7 @@ impl Filler<'_> {
                 }
                 other => self.filled(other).to_token_stream(),
             },
-            Origin::Own { layer: own, section } if *own == layer => own(&self.index(section)),
+            Origin::Own { layer: own, section } if *own == layer => own_part(&self.index(section)),
             // Another window is no origin that the transfer could name, so its elements are copied now.
             Origin::Own { layer: own, section } => {
                 let index = self.index(section);
@@ -275,7 +275,7 @@ impl Filler<'_> {
                         quote_spanned!(span=> #u.get(#rank, #index, &mut #buffer[..])?)
                     }
                     Destination::Own { section } => {
-                        let own = own(&self.index(section));
+                        let own = own_part(&self.index(section));
                         quote_spanned!(span=> #u.get(#rank, #index, #own)?)
                     }
                 }

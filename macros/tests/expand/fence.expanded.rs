@@ -3,8 +3,8 @@ fn exchange(u: &mut Window<f64>, left: Rank, right: Rank, n: usize) -> rma::Resu
     ::rma::private::fence(
         u,
         |u| -> rma::Result<()> {
-            u.put(left, n + 1, ::rma::private::own(1))?;
-            u.put(right, 0, ::rma::private::own(n))?;
+            u.put(left, n + 1, ::rma::private::own_element(1))?;
+            u.put(right, 0, ::rma::private::own_element(n))?;
             Ok(())
         },
     )

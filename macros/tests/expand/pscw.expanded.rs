@@ -26,7 +26,7 @@ fn both(u: &mut Window<f64>, neighbours: &[Rank]) -> rma::Result<()> {
         ::rma::private::Info::Strong,
         |u| -> rma::Result<()> {
             for &rank in neighbours {
-                u.put(rank, 0, ::rma::private::own(1))?;
+                u.put(rank, 0, ::rma::private::own_element(1))?;
             }
             Ok(())
         },
