@@ -158,7 +158,9 @@ impl RawWindow {
                 call,
                 window: Some(self.id),
                 team: &self.members,
-                needs: Needs::All,
+                // Only the rank that signals now: another one may have come through this fence already and have ended
+                // well. One that ended before it signalled is missed by a rank that breaks the window, which all see.
+                needs: Needs::One(Rank(from as u32)),
                 act: Act::Collective,
                 detail: Some(("fence", number)),
             };
