@@ -7,7 +7,7 @@ use rma::{LockKind, Rank, Sum, Team, Window, rma_epoch};
 const BINS: usize = 8;
 
 /// A rank's samples: bin numbers over the whole job, the same in every run.
-pub fn samples(rank: u32, ranks: u32, count: usize) -> Vec<usize> {
+pub(crate) fn samples(rank: u32, ranks: u32, count: usize) -> Vec<usize> {
     let mut state = u64::from(rank) + 1;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -18,7 +18,7 @@ pub fn samples(rank: u32, ranks: u32, count: usize) -> Vec<usize> {
 
 /// Counts those samples whose bins lie on `owner`. Accumulates are atomic, so a shared lock is enough.
 #[rma_epoch(lock(bins, rank = owner, shared))]
-pub fn count_into(bins: &Window<u64>, owner: Rank, samples: &[usize]) -> rma::Result<()> {
+pub(crate) fn count_into(bins: &Window<u64>, owner: Rank, samples: &[usize]) -> rma::Result<()> {
     for sample in samples {
         if sample / BINS == owner.0 as usize {
             bins.at(owner)[sample % BINS] += 1;
@@ -28,7 +28,7 @@ pub fn count_into(bins: &Window<u64>, owner: Rank, samples: &[usize]) -> rma::Re
 }
 
 /// The same without the macro.
-pub fn count_into_by_hand(bins: &Window<u64>, owner: Rank, samples: &[usize]) -> rma::Result<()> {
+pub(crate) fn count_into_by_hand(bins: &Window<u64>, owner: Rank, samples: &[usize]) -> rma::Result<()> {
     bins.lock(owner, LockKind::Shared, |epoch| {
         for sample in samples {
             if sample / BINS == owner.0 as usize {
@@ -40,12 +40,12 @@ pub fn count_into_by_hand(bins: &Window<u64>, owner: Rank, samples: &[usize]) ->
 }
 
 #[rma_epoch(local(bins, read))]
-pub fn own_bins(bins: &Window<u64>) -> rma::Result<Vec<u64>> {
+pub(crate) fn own_bins(bins: &Window<u64>) -> rma::Result<Vec<u64>> {
     Ok(bins.to_vec())
 }
 
 /// The whole histogram, on the first rank.
-pub fn histogram(
+pub(crate) fn histogram(
     team: &Team,
     count: usize,
     count_into: fn(&Window<u64>, Rank, &[usize]) -> rma::Result<()>,
@@ -57,12 +57,11 @@ pub fn histogram(
         count_into(&bins, Rank(owner), &mine)?;
     }
     team.barrier()?;
-    let parts = team.gather(Rank(0), &own_bins(&bins)?)?;
-    Ok(parts.map(|parts| parts.concat()))
+    team.gather(Rank(0), &own_bins(&bins)?)
 }
 
 /// What one rank alone would count.
-pub fn serial(ranks: u32, count: usize) -> Vec<u64> {
+pub(crate) fn serial(ranks: u32, count: usize) -> Vec<u64> {
     let mut bins = vec![0; BINS * ranks as usize];
     (0..ranks).flat_map(|rank| samples(rank, ranks, count)).for_each(|sample| bins[sample] += 1);
     bins

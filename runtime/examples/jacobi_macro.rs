@@ -5,15 +5,15 @@ use rma::{Max, Rank, Team, Window, rma_epoch};
 
 /// The rectangle without its boundary, and when to stop.
 #[derive(Clone, Copy)]
-pub struct Problem {
-    pub rows: usize,
-    pub cols: usize,
-    pub stop: Stop,
+pub(crate) struct Problem {
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) stop: Stop,
 }
 
 /// When to stop.
 #[derive(Clone, Copy)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// As soon as an update changes no cell by this much.
     Below(f64),
     /// After this many updates.
@@ -22,15 +22,15 @@ pub enum Stop {
 
 /// What the ranks have found together.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    pub updates: usize,
-    pub last_change: f64,
+pub(crate) struct Answer {
+    pub(crate) updates: usize,
+    pub(crate) last_change: f64,
     /// The interior, row by row; empty on every rank but the first.
-    pub cells: Vec<f64>,
+    pub(crate) cells: Vec<f64>,
 }
 
 /// One rank's part of the rectangle. The window holds it with one ring of halo cells around.
-pub struct Block {
+pub(crate) struct Block {
     problem: Problem,
     grid: (usize, usize),
     row: usize,
@@ -38,7 +38,7 @@ pub struct Block {
 }
 
 impl Block {
-    pub fn new(problem: Problem, team: &Team) -> Block {
+    pub(crate) fn new(problem: Problem, team: &Team) -> Block {
         let grid = match team.size() {
             1 => (1, 1),
             2 => (2, 1),
@@ -68,7 +68,7 @@ impl Block {
         row * (self.width() + 2) + col
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.cell(self.height() + 2, 0)
     }
 
@@ -92,7 +92,7 @@ impl Block {
         (self.col + 1 < self.grid.1).then(|| self.at(self.row, self.col + 1))
     }
 
-    pub fn neighbours(&self) -> Vec<Rank> {
+    pub(crate) fn neighbours(&self) -> Vec<Rank> {
         [self.north(), self.south(), self.west(), self.east()]
             .into_iter()
             .flatten()
@@ -108,7 +108,7 @@ fn part(n: usize, parts: usize, index: usize) -> std::ops::Range<usize> {
 
 /// The upper boundary is 1, everything else 0.
 #[rma_epoch(local(u))]
-pub fn start(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
+pub(crate) fn start(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
     u.fill(0.0);
     if block.row == 0 {
         u[..block.cell(1, 0)].fill(1.0);
@@ -118,7 +118,7 @@ pub fn start(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
 
 /// One update of every cell of the block from the old values; the largest change.
 #[rma_epoch(local(u))]
-pub fn update(u: &mut Window<f64>, old: &mut Vec<f64>, block: &Block) -> rma::Result<f64> {
+pub(crate) fn update(u: &mut Window<f64>, old: &mut Vec<f64>, block: &Block) -> rma::Result<f64> {
     let stride = block.width() + 2;
     let mut change: f64 = 0.0;
     old.clear();
@@ -136,7 +136,7 @@ pub fn update(u: &mut Window<f64>, old: &mut Vec<f64>, block: &Block) -> rma::Re
 
 /// The edges of the block go into the neighbours' halos, in an epoch of everybody.
 #[rma_epoch(fence(u))]
-pub fn exchange(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
+pub(crate) fn exchange(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
     let (height, width) = (block.height(), block.width());
     if let Some(north) = block.north() {
         let (halo, edge) = (north.cell(north.height() + 1, 1), block.cell(1, 1));
@@ -161,13 +161,13 @@ pub fn exchange(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
 
 /// The block without its halo.
 #[rma_epoch(local(u, read))]
-pub fn interior(u: &Window<f64>, block: &Block) -> rma::Result<Vec<f64>> {
+pub(crate) fn interior(u: &Window<f64>, block: &Block) -> rma::Result<Vec<f64>> {
     let row = |row| &u[block.cell(row, 1)..block.cell(row, 1) + block.width()];
     Ok((1..=block.height()).flat_map(row).copied().collect())
 }
 
 /// Runs the problem to its end, with `exchange` or another epoch of the same effect.
-pub fn solve(
+pub(crate) fn solve(
     team: &Team,
     problem: Problem,
     exchange: fn(&mut Window<f64>, &Block) -> rma::Result<()>,
@@ -194,11 +194,13 @@ pub fn solve(
     Ok(Answer { updates, last_change, cells })
 }
 
-fn assemble(first: &Block, parts: &[Vec<f64>]) -> Vec<f64> {
+fn assemble(first: &Block, mut parts: &[f64]) -> Vec<f64> {
     let Problem { rows, cols, .. } = first.problem;
     let mut cells = vec![0.0; rows * cols];
-    for (rank, values) in parts.iter().enumerate() {
-        let block = first.at(rank / first.grid.1, rank % first.grid.1);
+    for (row, col) in (0..first.grid.0).flat_map(|row| (0..first.grid.1).map(move |col| (row, col))) {
+        let block = first.at(row, col);
+        let (values, rest) = parts.split_at(block.height() * block.width());
+        parts = rest;
         let (down, across) = (part(rows, first.grid.0, block.row), part(cols, first.grid.1, block.col));
         for (row, values) in down.zip(values.chunks_exact(across.len())) {
             cells[row * cols..][across.clone()].copy_from_slice(values);
@@ -208,7 +210,7 @@ fn assemble(first: &Block, parts: &[Vec<f64>]) -> Vec<f64> {
 }
 
 /// 64-bit FNV-1a over the values as little-endian bytes.
-pub fn hash(cells: &[f64]) -> u64 {
+pub(crate) fn hash(cells: &[f64]) -> u64 {
     let bytes = cells.iter().flat_map(|value| value.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -12,36 +12,36 @@ const WORDS: usize = 3;
 const HOME: Rank = Rank(0);
 
 #[rma_epoch(lock(w, rank = HOME, shared))]
-pub fn take_ticket(w: &Window<u64>) -> rma::Result<u64> {
+pub(crate) fn take_ticket(w: &Window<u64>) -> rma::Result<u64> {
     Ok(w.at(HOME)[TICKET].fetch_add(1))
 }
 
 #[rma_epoch(lock(w, rank = HOME, shared))]
-pub fn serving(w: &Window<u64>) -> rma::Result<u64> {
+pub(crate) fn serving(w: &Window<u64>) -> rma::Result<u64> {
     // An atomic read: others change the word at the same time.
     Ok(w.at(HOME)[SERVING].fetch_add(0))
 }
 
 #[rma_epoch(lock(w, rank = HOME, shared))]
-pub fn pass_on(w: &Window<u64>) -> rma::Result<()> {
+pub(crate) fn pass_on(w: &Window<u64>) -> rma::Result<()> {
     w.at(HOME)[SERVING] += 1;
     Ok(())
 }
 
 /// Reads the counter. Not atomic with `write_counter`: the ticket lock protects the two.
 #[rma_epoch(lock(w, rank = HOME, shared))]
-pub fn read_counter(w: &Window<u64>) -> rma::Result<u64> {
+pub(crate) fn read_counter(w: &Window<u64>) -> rma::Result<u64> {
     Ok(w.at(HOME)[COUNTER])
 }
 
 #[rma_epoch(lock(w, rank = HOME, shared))]
-pub fn write_counter(w: &Window<u64>, value: u64) -> rma::Result<()> {
+pub(crate) fn write_counter(w: &Window<u64>, value: u64) -> rma::Result<()> {
     w.at(HOME)[COUNTER] = value;
     Ok(())
 }
 
 /// Every rank counts `rounds` times under the lock; the final count, on every rank.
-pub fn count(team: &Team, rounds: u64) -> rma::Result<u64> {
+pub(crate) fn count(team: &Team, rounds: u64) -> rma::Result<u64> {
     let w = Window::<u64>::allocate(team, if team.rank() == HOME { WORDS } else { 0 })?;
     team.barrier()?;
     for _ in 0..rounds {
@@ -57,7 +57,7 @@ pub fn count(team: &Team, rounds: u64) -> rma::Result<u64> {
 }
 
 /// The same without the macro.
-pub fn count_by_hand(team: &Team, rounds: u64) -> rma::Result<u64> {
+pub(crate) fn count_by_hand(team: &Team, rounds: u64) -> rma::Result<u64> {
     let w = Window::<u64>::allocate(team, if team.rank() == HOME { WORDS } else { 0 })?;
     team.barrier()?;
     let fetch = |at, add| w.lock(HOME, LockKind::Shared, |epoch| epoch.fetch_op(HOME, at, Sum, add));
