@@ -32,7 +32,12 @@ pub(crate) fn function(function: Function) -> TokenStream {
     let innermost = layers.len() - 1;
     let body = layers.iter().enumerate().rev().fold(TokenStream::new(), |inside, (number, layer)| {
         let inside = if number == innermost { block.to_token_stream() } else { quote!({ #inside }) };
-        open(layer, number, &answer, &inside)
+        let used = layer.kind.is_private() || body.accesses.iter().any(|access| access.layer == number);
+        let used = used || mentioned(&body.steps, &|name| *name == layer.window);
+        let window = &layer.window;
+        // An epoch that only lets others in has nothing to do with its handle.
+        let handle = if used { quote!(#window) } else { quote!(#[allow(unused_variables)] #window) };
+        open(layer, number, &quote!(|#handle| -> #answer #inside))
     });
     // The closure sees the parameters; a parameter that only names the window is used by the call.
     item.block = Box::new(syn::Block {
@@ -100,8 +105,8 @@ fn returned(item: &ItemFn) -> TokenStream {
     }
 }
 
-/// One layer around what is inside.
-fn open(layer: &Layer, number: usize, answer: &TokenStream, inside: &TokenStream) -> TokenStream {
+/// One layer around its body, a closure.
+fn open(layer: &Layer, number: usize, closure: &TokenStream) -> TokenStream {
     let window = &layer.window;
     let place = match (&layer.place, layer.kind.opens_own_window()) {
         (Place::Reference, _) => quote!(#window),
@@ -129,7 +134,6 @@ fn open(layer: &Layer, number: usize, answer: &TokenStream, inside: &TokenStream
         Info::Weak => quote!(::rma::private::Info::Weak),
         Info::NoCheck(because) => quote!(::rma::private::Info::NoCheck(#because)),
     };
-    let closure = quote!(|#window| -> #answer #inside);
     match layer.kind {
         Kind::Fence => quote!(#module::fence(#place, #closure)),
         Kind::Access => quote!(#module::access(#place, #targets, #info, #closure)),

@@ -15,7 +15,7 @@ fn serve(u: &mut Window<f64>, n: usize) -> rma::Result<()> {
     ::rma::private::exposure(
         u,
         ::rma::private::Awaited::Any(n),
-        |u| -> rma::Result<()> { Ok(()) },
+        |#[allow(unused_variables)] u| -> rma::Result<()> { Ok(()) },
     )
 }
 fn both(u: &mut Window<f64>, neighbours: &[Rank]) -> rma::Result<()> {

@@ -1,0 +1,24 @@
+//! Loads, stores, updates and copies of one's own memory under a lock, also in macros and closures.
+
+use rma::{Rank, Team, Window, rma_epoch, rma_test};
+
+#[rma_epoch(lock(w, rank = me, exclusive))]
+fn own(w: &Window<u64>, me: Rank) -> rma::Result<u64> {
+    w[0] = 3;
+    w[1] = w[0] * 2;
+    w[1] += 1;
+    let mut buffer = [0; 2];
+    buffer.copy_from_slice(&w[0..2]);
+    w[2..4].copy_from_slice(&buffer);
+    assert_eq!(w[2], 3, "the copy of {}", w[0]);
+    println!("{}", format!("{} {name}", w[3], name = w[1]));
+    let sum: u64 = (0..4).map(|i| w[i]).sum();
+    Ok(sum.max(w[0]))
+}
+
+#[rma_test(ranks = 1, transports = [local, shm])]
+fn program(team: &Team) -> rma::Result<()> {
+    let w = Window::allocate(team, 4)?;
+    assert_eq!(own(&w, Rank(0))?, 20);
+    Ok(())
+}
