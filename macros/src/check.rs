@@ -132,7 +132,7 @@ fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Error
         let outcomes = states.step(Dialect::Seed, Call::Transfer(Toward::This, transfer), Inputs::UNKNOWN);
         if outcomes.must_err() {
             let words: [&dyn std::fmt::Display; 2] = [&access.act.noun(), &layer.kind.word()];
-            errors.push_at(access.span, &say::NO_TRANSFER_IN_KIND, &words);
+            errors.push(&access.written, &say::NO_TRANSFER_IN_KIND, &words);
         }
     }
     let op = match &access.act {
@@ -150,7 +150,7 @@ fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Error
         LocalAccess::Forbidden(_) => true,
     });
     if transfer.is_none() && refused {
-        errors.push_at(access.span, &say::STORE_WHILE_EXPOSED, &[&layer.window, &layer.kind.word()]);
+        errors.push(&access.written, &say::STORE_WHILE_EXPOSED, &[&layer.window, &layer.kind.word()]);
     }
     if let Some(remote) = access.act.remote()
         && let Some(rank) = literal(&remote.rank)

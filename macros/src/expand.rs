@@ -6,6 +6,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Expr, ItemFn, ReturnType, Stmt};
 
@@ -262,7 +263,7 @@ impl Filler<'_> {
     }
 
     fn access(&mut self, access: &Access) -> TokenStream {
-        let span = access.span;
+        let span = access.written.span();
         let u = self.layers[access.layer].window.clone();
         match &access.act {
             Act::Put { to, from } => {

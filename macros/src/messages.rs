@@ -216,7 +216,7 @@ messages! {
     ORIGIN_BUSY = "origin_busy", "RMA-MAC-03",
         "`{0}` belongs to {1} until {2} that ends this epoch",
         "touched before that",
-        "use it after the function has returned, or hand over a copy: `copy_from_slice({0}.clone())`";
+        "use it after the function has returned; a put can also be given a copy: `copy_from_slice({0}.to_vec())`";
     ACCUMULATE_AS_VALUE = "accumulate_as_value", "RMA-COMM-03",
         "`{0}` on memory of another rank is an accumulate and has no value",
         "used as a value",

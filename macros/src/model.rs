@@ -4,7 +4,7 @@
 //! and stands in [`Body::accesses`]. What matters for legality stands beside it as a tree of [`Step`]s, so that the
 //! checker looks at data and not at syntax.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, ItemFn};
 
 /// An annotated function.
@@ -176,8 +176,8 @@ pub(crate) struct Access {
     /// The layer whose window is reached.
     pub(crate) layer: usize,
     pub(crate) act: Act,
-    /// The tokens that messages point at.
-    pub(crate) span: Span,
+    /// The expression as written, for messages to point at.
+    pub(crate) written: TokenStream,
 }
 
 /// What an access does.

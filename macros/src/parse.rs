@@ -1,6 +1,7 @@
 //! Attribute and body → model. Never judges legality: that is `check.rs`; it refuses only what has no meaning.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
@@ -464,22 +465,31 @@ impl Cutter<'_> {
     }
 
     /// Notes a get into one's own memory, which must be that of the same window.
-    fn get_into_own(&mut self, from: Remote, far: usize, layer: usize, section: Section, span: Span) -> Expr {
+    fn get_into_own(
+        &mut self,
+        from: Remote,
+        far: usize,
+        layer: usize,
+        section: Section,
+        written: &dyn ToTokens,
+    ) -> Expr {
         if far != layer {
             let (far, near) = (&self.layers[far].window, &self.layers[layer].window);
-            self.errors.push_at(span, &say::GET_INTO_OTHER_WINDOW, &[far, near]);
+            self.errors.push(written, &say::GET_INTO_OTHER_WINDOW, &[far, near]);
         }
-        self.cut(far, Act::Get { from, into: Destination::Own { section } }, span)
+        self.cut(far, Act::Get { from, into: Destination::Own { section } }, written)
     }
 
     /// Notes an access and returns the hole that stands for it.
-    fn cut(&mut self, layer: usize, act: Act, span: Span) -> Expr {
+    fn cut(&mut self, layer: usize, act: Act, written: &dyn ToTokens) -> Expr {
         let remote = act.remote().is_some();
         if self.closures > 0 && remote {
-            self.errors.push_at(span, &say::IN_CLOSURE, &[&act.noun()]);
+            self.errors.push(written, &say::IN_CLOSURE, &[&act.noun()]);
         }
         let number = self.accesses.len();
-        self.accesses.push(Access { layer, act, span });
+        let written = written.to_token_stream();
+        let span = written.span();
+        self.accesses.push(Access { layer, act, written });
         self.step(Step::Access(number));
         let hole = Ident::new(HOLE, span);
         let literal = proc_macro2::Literal::usize_unsuffixed(number);
@@ -539,19 +549,19 @@ impl Cutter<'_> {
                 }
                 let Some(from) = self.value_origin(&assign.right) else { return Some(unit(span)) };
                 let to = self.remote(rank, index, layer);
-                Some(self.cut(layer, Act::Put { to, from }, span))
+                Some(self.cut(layer, Act::Put { to, from }, assign))
             }
             Written::Local { layer, index } => match self.place(&assign.right) {
                 Some(Written::Remote { layer: far, rank, index: there }) => {
                     let from = self.remote(rank, there, far);
                     let section = self.section(index, layer);
-                    Some(self.get_into_own(from, far, layer, section, span))
+                    Some(self.get_into_own(from, far, layer, section, assign))
                 }
                 _ => {
                     let mut value = (*assign.right).clone();
                     self.operand(&mut value);
                     let section = self.section(index, layer);
-                    Some(self.cut(layer, Act::Store { section, value: Box::new(value) }, span))
+                    Some(self.cut(layer, Act::Store { section, value: Box::new(value) }, assign))
                 }
             },
         }
@@ -575,14 +585,14 @@ impl Cutter<'_> {
                 };
                 let Some(from) = from else { return Some(unit(span)) };
                 let to = self.remote(rank, index, layer);
-                Some(self.cut(layer, Act::Accumulate { to, operation, from }, span))
+                Some(self.cut(layer, Act::Accumulate { to, operation, from }, binary))
             }
             Written::Local { layer, index } => {
                 let mut value = (*binary.right).clone();
                 self.operand(&mut value);
                 let section = self.section(index, layer);
                 let act = Act::Update { section, operator: Box::new(operator), value: Box::new(value) };
-                Some(self.cut(layer, act, span))
+                Some(self.cut(layer, act, binary))
             }
         }
     }
@@ -602,13 +612,13 @@ impl Cutter<'_> {
                         Some(Written::Remote { layer: far, rank, index: there }) => {
                             let from = self.remote(rank, there, far);
                             let section = self.section(index, layer);
-                            Some(self.get_into_own(from, far, layer, section, span))
+                            Some(self.get_into_own(from, far, layer, section, call))
                         }
                         _ => {
                             let mut buffer = argument.clone();
                             self.operand(&mut buffer);
                             let section = self.section(index, layer);
-                            Some(self.cut(layer, Act::Write { section, buffer: Box::new(buffer) }, span))
+                            Some(self.cut(layer, Act::Write { section, buffer: Box::new(buffer) }, call))
                         }
                     }
                 }
@@ -631,13 +641,13 @@ impl Cutter<'_> {
                 let mut buffer = (*call.receiver).clone();
                 self.buffer(&mut buffer);
                 let into = Destination::Buffer(Box::new(buffer));
-                Some(self.cut(layer, Act::Get { from, into }, span))
+                Some(self.cut(layer, Act::Get { from, into }, call))
             }
             Written::Local { layer, index } => {
                 let mut buffer = (*call.receiver).clone();
                 self.operand(&mut buffer);
                 let section = self.section(index, layer);
-                Some(self.cut(layer, Act::Read { section, buffer: Box::new(buffer) }, span))
+                Some(self.cut(layer, Act::Read { section, buffer: Box::new(buffer) }, call))
             }
         }
     }
@@ -650,7 +660,7 @@ impl Cutter<'_> {
         let opens = ["lock", "access", "exposure", "exchange", "local", "local_mut", "post", "start"];
         match call.method.to_string().as_str() {
             "fence" if call.args.is_empty() && kind == Kind::Fence => {
-                let hole = self.cut(layer, Act::Fence, span);
+                let hole = self.cut(layer, Act::Fence, call);
                 self.step(Step::Fence(layer));
                 Some(hole)
             }
@@ -747,7 +757,7 @@ impl Cutter<'_> {
                 Act::FetchOp { at, operation: fetch.unwrap_or(Operation::Replace), value: Box::new(value) }
             }
         };
-        self.cut(layer, act, span)
+        self.cut(layer, act, call)
     }
 
     /// A place that stands where a value is taken.
@@ -762,7 +772,7 @@ impl Cutter<'_> {
             }
             Written::Remote { layer, rank, index } => {
                 let from = self.remote(rank, index, layer);
-                Some(self.cut(layer, Act::Get { from, into: Destination::Pending }, span))
+                Some(self.cut(layer, Act::Get { from, into: Destination::Pending }, expr))
             }
             Written::Local { layer, .. } if is_range => {
                 let window = &self.layers[layer].window;
@@ -771,7 +781,7 @@ impl Cutter<'_> {
             }
             Written::Local { layer, index } => {
                 let section = self.section(index, layer);
-                Some(self.cut(layer, Act::Load { section }, span))
+                Some(self.cut(layer, Act::Load { section }, expr))
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Laplace's equation on a rectangle, by `#[rma_epoch]`: update the own block, put its edges into the neighbours'
 //! halos, until nothing changes any more. `cargo run --example jacobi_macro -- 4` runs it on four ranks as threads.
 
+use std::cmp::Ordering;
+
 use rma::{Max, Rank, Team, Window, rma_epoch};
 
 /// The rectangle without its boundary, and when to stop.
@@ -17,6 +19,7 @@ pub(crate) enum Stop {
     /// As soon as an update changes no cell by this much.
     Below(f64),
     /// After this many updates.
+    #[allow(dead_code)] // For tests.
     After(usize),
 }
 
@@ -76,28 +79,37 @@ impl Block {
         Rank((self.row * self.grid.1 + self.col) as u32)
     }
 
-    fn north(&self) -> Option<Block> {
-        (self.row > 0).then(|| self.at(self.row - 1, self.col))
+    /// The blocks on the four sides.
+    fn sides(&self) -> impl Iterator<Item = Block> {
+        let (rows, cols) = self.grid;
+        let north = (self.row > 0).then(|| self.at(self.row - 1, self.col));
+        let south = (self.row + 1 < rows).then(|| self.at(self.row + 1, self.col));
+        let west = (self.col > 0).then(|| self.at(self.row, self.col - 1));
+        let east = (self.col + 1 < cols).then(|| self.at(self.row, self.col + 1));
+        [north, south, west, east].into_iter().flatten()
     }
 
-    fn south(&self) -> Option<Block> {
-        (self.row + 1 < self.grid.0).then(|| self.at(self.row + 1, self.col))
-    }
-
-    fn west(&self) -> Option<Block> {
-        (self.col > 0).then(|| self.at(self.row, self.col - 1))
-    }
-
-    fn east(&self) -> Option<Block> {
-        (self.col + 1 < self.grid.1).then(|| self.at(self.row, self.col + 1))
-    }
-
+    /// The ranks on the four sides.
+    #[allow(dead_code)] // For those that synchronize with neighbours only.
     pub(crate) fn neighbours(&self) -> Vec<Rank> {
-        [self.north(), self.south(), self.west(), self.east()]
-            .into_iter()
-            .flatten()
-            .map(|b| b.rank())
-            .collect()
+        self.sides().map(|side| side.rank()).collect()
+    }
+
+    /// What this block owes its neighbours: for each the pieces of contiguous cells, as place in the neighbour's
+    /// window, place in this one, and length.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = (Rank, Vec<(usize, usize, usize)>)> {
+        let (height, width) = (self.height(), self.width());
+        self.sides().map(move |side| {
+            let pieces = match (side.row.cmp(&self.row), side.col.cmp(&self.col)) {
+                (Ordering::Less, _) => vec![(side.cell(side.height() + 1, 1), self.cell(1, 1), width)],
+                (Ordering::Greater, _) => vec![(side.cell(0, 1), self.cell(height, 1), width)],
+                (_, Ordering::Less) => {
+                    (1..=height).map(|row| (side.cell(row, side.width() + 1), self.cell(row, 1), 1)).collect()
+                }
+                _ => (1..=height).map(|row| (side.cell(row, 0), self.cell(row, width), 1)).collect(),
+            };
+            (side.rank(), pieces)
+        })
     }
 }
 
@@ -137,23 +149,9 @@ pub(crate) fn update(u: &mut Window<f64>, old: &mut Vec<f64>, block: &Block) -> 
 /// The edges of the block go into the neighbours' halos, in an epoch of everybody.
 #[rma_epoch(fence(u))]
 pub(crate) fn exchange(u: &mut Window<f64>, block: &Block) -> rma::Result<()> {
-    let (height, width) = (block.height(), block.width());
-    if let Some(north) = block.north() {
-        let (halo, edge) = (north.cell(north.height() + 1, 1), block.cell(1, 1));
-        u.at(north.rank())[halo..halo + width].copy_from_slice(&u[edge..edge + width]);
-    }
-    if let Some(south) = block.south() {
-        let (halo, edge) = (south.cell(0, 1), block.cell(height, 1));
-        u.at(south.rank())[halo..halo + width].copy_from_slice(&u[edge..edge + width]);
-    }
-    if let Some(west) = block.west() {
-        for row in 1..=height {
-            u.at(west.rank())[west.cell(row, west.width() + 1)] = u[block.cell(row, 1)];
-        }
-    }
-    if let Some(east) = block.east() {
-        for row in 1..=height {
-            u.at(east.rank())[east.cell(row, 0)] = u[block.cell(row, width)];
+    for (rank, pieces) in block.edges() {
+        for (halo, edge, len) in pieces {
+            u.at(rank)[halo..halo + len].copy_from_slice(&u[edge..edge + len]);
         }
     }
     Ok(())
