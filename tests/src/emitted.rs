@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::root;
 
@@ -18,7 +19,10 @@ pub enum Lto {
 
 /// Compiles a program of `fixtures/` and returns its path.
 pub fn build(program: &str, level: u8, lto: Lto) -> PathBuf {
-    let output = target().join(format!("{program}-{level}-{lto:?}").to_lowercase());
+    // Tests of one file run side by side and may want the same program: each has its own.
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let output = target().join(format!("{program}-{level}-{lto:?}-{number}").to_lowercase());
     rustc(program, level, lto, &["-o", &output.to_string_lossy()]);
     output
 }
@@ -31,19 +35,24 @@ pub fn text(program: &str, language: &str) -> String {
     std::fs::read_to_string(output).expect("the compiler wrote the text")
 }
 
-/// The bodies of the functions in an LLVM text whose names hold `name`, as lines.
-pub fn functions<'a>(ir: &'a str, name: &str) -> Vec<&'a str> {
-    let mut lines = Vec::new();
-    let mut inside = false;
-    for line in ir.lines() {
-        match line {
-            "}" => inside = false,
-            _ if line.starts_with("define ") => inside = line.contains(name),
-            _ if inside => lines.push(line.trim()),
-            _ => {}
-        }
-    }
-    lines
+/// The body of the function in an LLVM text whose name holds `name`, as lines.
+pub fn ir_of<'a>(ir: &'a str, name: &str) -> Vec<&'a str> {
+    between(ir, |line| line.starts_with("define ") && line.contains(name), |line| line == "}")
+}
+
+/// The body of the function in an assembly text whose name holds `name`, as lines.
+pub fn assembly_of<'a>(assembly: &'a str, name: &str) -> Vec<&'a str> {
+    let begins = |line: &str| line.ends_with(':') && line.contains(name) && !line.starts_with('.');
+    between(assembly, begins, |line| line.starts_with(".Lfunc_end"))
+}
+
+fn between<'a>(text: &'a str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str) -> bool) -> Vec<&'a str> {
+    text.lines()
+        .skip_while(|line| !begins(line))
+        .skip(1)
+        .take_while(|line| !ends(line))
+        .map(str::trim)
+        .collect()
 }
 
 fn target() -> PathBuf {
@@ -73,7 +82,10 @@ fn build_runtime() {
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--locked", "--release", "--package=rma-runtime", "--lib"]);
     command.args(["--no-default-features", "--target-dir"]).arg(target());
-    command.env("RUSTFLAGS", "-Cembed-bitcode=yes").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    // The second flag: valgrind hides the kernel page that rustix would look for by itself.
+    command
+        .env("RUSTFLAGS", "-Cembed-bitcode=yes --cfg=rustix_use_libc")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
     run(command.current_dir(root()));
 }
 

@@ -19,25 +19,30 @@ const EXPECTED: [(&str, &str); 6] = [
 // covers: REG-HAZ-01, REG-HAZ-02, REG-HAZ-03, REG-XFORM-01, REG-XFORM-02, REG-XFORM-03, REG-XFORM-04, REG-MAC-03
 #[test]
 fn hazards_do_not_bite_at_any_optimisation_level() {
-    for lto in [Lto::Off, Lto::Fat] {
-        for level in 0..=3 {
-            let program = build("register-hazard", level, lto);
-            let output = Command::new(&program).output().expect("the program starts");
-            let printed = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "opt-level {level}, {lto:?}: {output:?}");
-            let lines: BTreeMap<&str, &str> =
-                printed.lines().filter_map(|line| line.split_once(' ')).collect();
-            for (hazard, expected) in EXPECTED {
-                assert_eq!(
-                    lines.get(hazard),
-                    Some(&expected),
-                    "{hazard} at opt-level {level}, {lto:?}:\n{printed}"
-                );
-            }
-            // The hazard is real: without the call the compiler does what the twin does by hand.
-            if 0 < level && cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
-                assert_eq!(lines.get("without-touch"), Some(&"compiler 999"), "opt-level {level}, {lto:?}");
-            }
+    // Two builds at a time, since each uses one core for most of its time.
+    std::thread::scope(|scope| {
+        scope.spawn(|| hazards(Lto::Off));
+        hazards(Lto::Fat);
+    });
+}
+
+fn hazards(lto: Lto) {
+    for level in 0..=3 {
+        let program = build("register-hazard", level, lto);
+        let output = Command::new(&program).output().expect("the program starts");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "opt-level {level}, {lto:?}: {output:?}");
+        let lines: BTreeMap<&str, &str> = printed.lines().filter_map(|line| line.split_once(' ')).collect();
+        for (hazard, expected) in EXPECTED {
+            assert_eq!(
+                lines.get(hazard),
+                Some(&expected),
+                "{hazard} at opt-level {level}, {lto:?}:\n{printed}"
+            );
+        }
+        // The hazard is real: without the call the compiler does what the twin does by hand.
+        if 0 < level && cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+            assert_eq!(lines.get("without-touch"), Some(&"compiler 999"), "opt-level {level}, {lto:?}");
         }
     }
 }
