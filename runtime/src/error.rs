@@ -1,5 +1,6 @@
 //! The one error of the crate: a kind, and the coordinates of the call that earned it. Never decides what is
 //! an error; callers do, and add context only.
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::ops::Range;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::liveness::{self, Patience};
 use crate::team::Rank;
 use crate::transport::shm::arena::{Arena, Block};
@@ -23,12 +23,26 @@ pub(crate) struct RankContext {
     /// The process that must stay the parent, where the launcher is to be watched.
     parent: Option<u32>,
     retired: Mutex<Vec<Retired>>,
+    /// What was left open by values that were dropped, where dropping could return no error.
+    left_open: Mutex<Vec<Error>>,
 }
 
 /// A block that peers may still touch, and the question whether they are done.
 struct Retired {
     block: Block,
     may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
+}
+
+impl Drop for RankContext {
+    fn drop(&mut self) {
+        let retired = self.retired.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for entry in retired.drain(..) {
+            // Ranks that are threads end one by one. What a peer may still touch stays until the segment goes.
+            if !(entry.may_reuse)(&self.segment) {
+                std::mem::forget(entry.block);
+            }
+        }
+    }
 }
 
 /// Allocations of a rank between two looks at its retired blocks, when there are many.
@@ -50,6 +64,7 @@ impl RankContext {
             home_thread: thread::current().id(),
             parent,
             retired: Mutex::new(Vec::new()),
+            left_open: Mutex::new(Vec::new()),
             segment,
         }
     }
@@ -86,6 +101,18 @@ impl RankContext {
             looked += 1;
             RETIRED_UNCHECKED_MAX < looked || !(entry.may_reuse)(&self.segment)
         });
+    }
+
+    /// Notes an error that nobody could be given, such as that of a dropped request; the rank fails with it when it
+    /// leaves the job, unless it fails before.
+    #[allow(dead_code, reason = "requests and guards report to it when they are dropped open")]
+    pub(crate) fn leave_open(&self, error: Error) {
+        self.left_open.lock().unwrap_or_else(PoisonError::into_inner).push(error);
+    }
+
+    /// Takes the first error that was left open.
+    pub(crate) fn take_left_open(&self) -> Option<Error> {
+        std::mem::take(&mut *self.left_open.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().next()
     }
 
     pub(crate) fn segment(&self) -> &Segment {

@@ -53,7 +53,7 @@ impl Job {
     ///
     /// # Errors
     /// `Launch` for a number of ranks that no job can have; `System` if memory or threads are short; `PeerLost` if a
-    /// rank panicked, with its message.
+    /// rank panicked, with its message; `EpochStillOpen` if a rank left something open that it dropped.
     pub fn spawn<R: Send>(&self, body: impl Fn(&Team) -> R + Sync) -> Result<Vec<R>> {
         self.start(&body, &|_| Evidence::Finished)
     }
@@ -86,10 +86,18 @@ impl Job {
             // The body may leave things half done when it panics, but only things of this rank and of the job,
             // which the others are told about and which end with it.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None);
-                body(&Team::root(Arc::new(context)))
+                let context = Arc::new(RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None));
+                let value = body(&Team::root(Arc::clone(&context)));
+                match context.take_left_open() {
+                    None => Ok(value),
+                    Some(error) => Err(error),
+                }
             }));
-            let evidence = outcome.as_ref().map_or(Evidence::Panicked, evidence_of);
+            let evidence = match &outcome {
+                Ok(Ok(value)) => evidence_of(value),
+                Ok(Err(_)) => Evidence::ReturnedError,
+                Err(_) => Evidence::Panicked,
+            };
             liveness::end(&segment, rank, evidence);
             outcome
         };
@@ -115,10 +123,11 @@ impl Job {
         let mut failures = Vec::new();
         for (rank, outcome) in outcomes.into_iter().enumerate() {
             let error = match outcome {
-                Ok(Ok(value)) => {
+                Ok(Ok(Ok(value))) => {
                     results.push(value);
                     continue;
                 }
+                Ok(Ok(Err(error))) => error,
                 Ok(Err(panic)) => Error::new(ErrorKind::PeerLost, CALL)
                     .lost(Rank(rank as u32))
                     .evidence(Evidence::Panicked)
@@ -247,26 +256,29 @@ fn run_rank<E: Display>(
     match outcome {
         Ok(Ok(())) => {
             drop(team);
+            if let Some(error) = context.take_left_open() {
+                return fail(&segment, rank, &error);
+            }
             liveness::end(&segment, rank.0, Evidence::Finished);
             match finalize(&context, &members) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => {
-                    eprintln!("rank {rank}: error: {error}");
-                    ExitCode::from(STATUS_FAILED)
-                }
+                Err(error) => fail(&segment, rank, &error),
             }
         }
-        Ok(Err(error)) => {
-            // Printed before the others learn of it, so that the cause stands above its consequences.
-            eprintln!("rank {rank}: error: {error}");
-            liveness::end(&segment, rank.0, Evidence::ReturnedError);
-            ExitCode::from(STATUS_FAILED)
-        }
+        Ok(Err(error)) => fail(&segment, rank, &error),
         Err(_) => {
             liveness::end(&segment, rank.0, Evidence::Panicked);
             ExitCode::from(STATUS_PANICKED)
         }
     }
+}
+
+/// Ends a rank with an error. It is printed before the others learn of it, so that the cause stands above its
+/// consequences.
+fn fail(segment: &Segment, rank: Rank, error: &dyn Display) -> ExitCode {
+    eprintln!("rank {rank}: error: {error}");
+    liveness::end(segment, rank.0, Evidence::ReturnedError);
+    ExitCode::from(STATUS_FAILED)
 }
 
 /// Waits until every rank has ended, in whatever way: until then others may address this rank's memory.

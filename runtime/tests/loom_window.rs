@@ -1,8 +1,13 @@
 //! The words of a window under every interleaving that loom can think of.
-#![allow(missing_docs, unreachable_pub, dead_code, unsafe_code)]
+#![allow(dead_code, reason = "a model uses a part of each file")]
+#![allow(
+    unsafe_code,
+    clippy::undocumented_unsafe_blocks,
+    reason = "loom itself checks every access to a cell"
+)]
 
 mod primitive {
-    pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 }
 
 #[path = "../src/sync/exposure.rs"]

@@ -177,10 +177,11 @@ pub struct Inputs {
     pub ends: Tri,
     /// A target that LOCK names is the caller itself.
     pub own: Tri,
-    /// A peer's update that no call has ordered or imported yet concerns the local access: for a load, it changes the
-    /// same bytes; for a store, it goes to the same exposed range (constraint 1); in an offer, the access lies in the
-    /// offered range. No means known to be apart. The question applies wherever peers can update the memory: everywhere
-    /// but under a guard, under the caller's own checked exclusive lock, and while the window is posted for gets only.
+    /// A peer's access that no call has ordered or imported yet concerns the local access. For a load: a peer's update
+    /// changes the same bytes. For a store: a peer's update goes to the same exposed range (constraint 1), or, while the
+    /// window is posted for gets only, a peer's get may read the same bytes. In an offer: the access lies in the offered
+    /// range. No means known to be apart. The question applies everywhere but under a guard, under the caller's own
+    /// checked exclusive lock, and to loads while the window is posted for gets only.
     pub unordered: Tri,
 }
 
@@ -298,17 +299,21 @@ impl Call {
         match self {
             Call::Start(_, Check::Checked) => &[Input::Rank],
             Call::Start(_, Check::NoCheck) => &[Input::Rank, Input::Vouched, Input::InGroup],
-            Call::Complete(_) => &[Input::Rank, Input::Vouched, Input::InGroup, Input::Ends],
+            Call::Complete(Toward::This | Toward::Both) => &[Input::Rank, Input::Vouched, Input::InGroup],
+            Call::Complete(Toward::Another) => &[Input::Rank, Input::Ends],
             Call::Post(_) => &[Input::Rank],
             Call::Wait(_) => &[Input::Count],
             Call::Test(_) => &[Input::Count, Input::Ends],
             Call::Lock(..) => &[Input::Rank, Input::Vouched, Input::Own],
-            Call::Unlock(_) => &[Input::Rank, Input::Vouched, Input::Ends],
+            Call::Unlock(Toward::This) => &[Input::Rank, Input::Vouched, Input::Ends],
+            Call::Unlock(_) => &[Input::Rank, Input::Ends],
             Call::LockAll => &[Input::Vouched],
-            Call::Flush(_) => &[Input::Rank, Input::Vouched],
-            Call::Transfer(..) => {
+            Call::Flush(Toward::This) => &[Input::Rank, Input::Vouched],
+            Call::Flush(_) => &[Input::Rank],
+            Call::Transfer(Toward::This, _) => {
                 &[Input::Rank, Input::Bounds, Input::Vouched, Input::InGroup, Input::Permitted]
             }
+            Call::Transfer(..) => &[Input::Rank, Input::Bounds],
             Call::Load | Call::Store => &[Input::Bounds, Input::Unordered],
             Call::EndView | Call::FinishOffer => &[Input::Ends],
             Call::Fence(_) | Call::RmaBarrier | Call::Barrier | Call::UnlockAll | Call::Sync => &[],

@@ -9,6 +9,70 @@
 //! table: argument checks, groups and counts. They are three-valued, and an unknown one gives the union of the outcomes
 //! of yes and no.
 //!
+//! Three programs walk the same table:
+//!
+//! - **The runtime** knows its inputs, so that a step has exactly one outcome.
+//!
+//!   ```
+//!   use rma_automaton::{Call, Check, Dialect, ErrorKind, Inputs, Outcome, State, Toward};
+//!
+//!   let start = Call::Start(Toward::This, Check::Checked);
+//!   let Some(Outcome::Next(started)) = State::CREATED.step(Dialect::Seed, start, Inputs::FINE).only() else {
+//!       unreachable!("a window that was just created can be started");
+//!   };
+//!   let again = started.step(Dialect::Seed, start, Inputs::FINE).only();
+//!   assert_eq!(again, Some(Outcome::Error(ErrorKind::StartNested)));
+//!   ```
+//!
+//! - **The macro** asks how to emit a local access. In a fence epoch, stores are volatile until the body has put, and
+//!   then an error, unless they are known to stay outside the exposed range (input `unordered`):
+//!
+//!   ```
+//!   use rma_automaton::{Assertion, Call, Dialect, ErrorKind, Inputs, LocalAccess, LocalOp};
+//!   use rma_automaton::{State, StateSet, Toward, Transfer};
+//!
+//!   let walk = |states: StateSet, call| states.step(Dialect::Seed, call, Inputs::UNKNOWN).next();
+//!   let opened = walk(StateSet::of(State::CREATED), Call::Fence(Assertion::None));
+//!   assert_eq!(opened.local_access(LocalOp::Store), Some(LocalAccess::Volatile));
+//!
+//!   let updating = walk(opened, Call::Transfer(Toward::This, Transfer::Put));
+//!   let strict = LocalAccess::VolatileUnless(ErrorKind::StoreDuringUpdate);
+//!   assert_eq!(updating.local_access(LocalOp::Store), Some(strict));
+//!
+//!   let private = walk(StateSet::of(State::CREATED), Call::View(LocalOp::Store));
+//!   assert_eq!(private.local_access(LocalOp::Store), Some(LocalAccess::Plain));
+//!   ```
+//!
+//! - **The linter** carries the set of states that the paths to a place allow, and accuses a call only if it errs in
+//!   all of them. A window that comes from elsewhere starts as [`StateSet::ALL`].
+//!
+//!   ```
+//!   use rma_automaton::{Assertion, Call, Dialect, ErrorKind, Inputs, State, StateSet, Toward, Transfer, Tri};
+//!
+//!   // What a linter knows of arguments that it cannot evaluate: they are taken to be right.
+//!   let lenient = Inputs { own: Tri::Unknown, unordered: Tri::Unknown, ends: Tri::Unknown, ..Inputs::FINE };
+//!   let put = Call::Transfer(Toward::This, Transfer::Put);
+//!
+//!   let unknown = StateSet::ALL.step(Dialect::Mpi, put, lenient);
+//!   assert!(unknown.may_err() && !unknown.must_err());
+//!
+//!   // IF (flag) CALL MPI_WIN_FENCE(MPI_MODE_NOSUCCEED, win, ierr): both branches meet, neither has an epoch open.
+//!   let branch = State::CREATED.step(Dialect::Mpi, Call::Fence(Assertion::NoSucceed), lenient).next();
+//!   let wrong = branch.union(StateSet::of(State::CREATED)).step(Dialect::Mpi, put, lenient);
+//!   assert!(wrong.must_err() && wrong.errors().contains(ErrorKind::TransferOutsideEpoch));
+//!   ```
+//!
+//! For a program with several targets of one window, keep one state for each target and step all of them with each
+//! call, which is `Toward::This` for the states of the targets it names and `Toward::Another` for the rest (or keep
+//! one state for all targets and call everything `This`, if the program treats its targets alike). Local accesses
+//! under locks are judged by the state whose target is the caller itself, since its own locks count there. A part of
+//! the window that is never exposed has a state of its own.
+//!
+//! # Map
+//!
+//! `state` (what can be open), `call` (what can be called, and what is known about it), `outcome` (what can result),
+//! `table` (the rules), `step` (reads the table), `error` (the list of kinds).
+//!
 //! # Order of checks
 //!
 //! A call earns the first error of this list:

@@ -114,6 +114,7 @@ pub struct State {
 const ACCESS: usize = 12;
 const ELSEWHERE: usize = 3;
 const EXPOSURE: usize = 13;
+const CODES: usize = ACCESS * ELSEWHERE * EXPOSURE;
 
 impl AccessState {
     /// Every value, in a fixed order.
@@ -182,7 +183,15 @@ impl State {
     /// A window created with the option `created_posted`.
     pub const CREATED_POSTED: State = State::of(AccessState::Idle, Elsewhere::Idle, ExposureState::Posted);
 
-    const CODES: usize = ACCESS * ELSEWHERE * EXPOSURE;
+    /// How many states there are.
+    pub const COUNT: usize = {
+        let (mut code, mut count) = (0, 0);
+        while code < CODES {
+            count += State::decode(code).exists() as usize;
+            code += 1;
+        }
+        count
+    };
 
     /// The state with these three parts, if that combination exists.
     pub const fn new(access: AccessState, elsewhere: Elsewhere, exposure: ExposureState) -> Option<State> {
@@ -269,84 +278,86 @@ impl core::fmt::Debug for State {
     }
 }
 
-const WORDS: usize = State::CODES.div_ceil(64);
-
-/// A set of states, as a fixed array of bits.
+/// A set of states: one bit for each.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StateSet {
-    bits: [u64; WORDS],
+    bits: u128,
 }
+
+/// Every state, each at the place of its bit.
+const STATES: [State; State::COUNT] = {
+    let mut states = [State::CREATED; State::COUNT];
+    let (mut code, mut bit) = (0, 0);
+    while code < CODES {
+        if State::decode(code).exists() {
+            states[bit] = State::decode(code);
+            bit += 1;
+        }
+        code += 1;
+    }
+    states
+};
+
+/// The bit of each state, by its code; combinations that do not exist have none.
+const BITS: [u8; CODES] = {
+    let mut bits = [u8::MAX; CODES];
+    let mut bit = 0;
+    while bit < State::COUNT {
+        bits[STATES[bit].code()] = bit as u8;
+        bit += 1;
+    }
+    bits
+};
+
+const _: () = assert!(State::COUNT <= u128::BITS as usize, "the bits of a set hold every state");
 
 impl StateSet {
     /// No state.
-    pub const EMPTY: StateSet = StateSet { bits: [0; WORDS] };
+    pub const EMPTY: StateSet = StateSet { bits: 0 };
 
     /// Every state.
-    pub const ALL: StateSet = {
-        let mut set = StateSet::EMPTY;
-        let mut code = 0;
-        while code < State::CODES {
-            let state = State::decode(code);
-            if state.exists() {
-                set = set.with(state);
-            }
-            code += 1;
-        }
-        set
-    };
+    pub const ALL: StateSet = StateSet { bits: u128::MAX >> (u128::BITS as usize - State::COUNT) };
 
     /// The set of one state.
     pub const fn of(state: State) -> StateSet {
-        StateSet::EMPTY.with(state)
+        StateSet { bits: 1 << BITS[state.code()] }
     }
 
     /// This set and one state more.
     #[must_use]
-    pub const fn with(mut self, state: State) -> StateSet {
-        self.bits[state.code() / 64] |= 1 << (state.code() % 64);
-        self
+    pub const fn with(self, state: State) -> StateSet {
+        self.union(StateSet::of(state))
     }
 
     /// The states that are in either set.
     #[must_use]
-    pub const fn union(mut self, other: StateSet) -> StateSet {
-        let mut word = 0;
-        while word < WORDS {
-            self.bits[word] |= other.bits[word];
-            word += 1;
-        }
-        self
+    pub const fn union(self, other: StateSet) -> StateSet {
+        StateSet { bits: self.bits | other.bits }
     }
 
     /// Whether the state is in the set.
     pub const fn contains(self, state: State) -> bool {
-        self.bits[state.code() / 64] >> (state.code() % 64) & 1 == 1
+        StateSet::of(state).is_subset_of(self)
     }
 
     /// Whether every state of this set is in the other.
-    pub fn is_subset_of(self, other: StateSet) -> bool {
-        self.union(other) == other
+    pub const fn is_subset_of(self, other: StateSet) -> bool {
+        self.bits & !other.bits == 0
     }
 
     /// Whether there is no state in the set.
     pub const fn is_empty(self) -> bool {
-        self.len() == 0
+        self.bits == 0
     }
 
     /// How many states are in the set.
     pub const fn len(self) -> usize {
-        let mut count = 0;
-        let mut word = 0;
-        while word < WORDS {
-            count += self.bits[word].count_ones() as usize;
-            word += 1;
-        }
-        count
+        self.bits.count_ones() as usize
     }
 
     /// The states of the set, in a fixed order.
     pub fn iter(self) -> impl Iterator<Item = State> {
-        (0..State::CODES).map(State::decode).filter(move |&state| self.contains(state))
+        STATES.iter().enumerate().filter(move |(bit, _)| self.bits >> bit & 1 == 1).map(|(_, &state)| state)
     }
 }
 

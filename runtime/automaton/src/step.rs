@@ -27,22 +27,16 @@ impl State {
             return outcomes;
         }
         let dead = matches!(self.exposure(), ExposureState::Freed | ExposureState::Poisoned);
-        if !dead && let ControlFlow::Break(()) = refuse(&mut outcomes, arguments(call, inputs)) {
+        if !dead && refuse(&mut outcomes, arguments(call, inputs)).is_break() {
             return outcomes;
         }
-        for side in sides(self.access(), call, inputs) {
-            for ends in [Ends::Last, Ends::OneOfMore] {
-                let possible = match ends {
-                    Ends::Last => inputs.ends.may(),
-                    Ends::OneOfMore => inputs.ends.may_not(),
-                };
+        let ends = [(Ends::Last, inputs.ends.may()), (Ends::OneOfMore, inputs.ends.may_not())];
+        for side in possible(sides(self.access(), call, inputs)) {
+            for ends in possible(ends) {
                 match self.cross(dialect, call, side, ends) {
-                    _ if !possible => {}
                     Err(kind) => outcomes = outcomes.with(Outcome::Error(kind)),
                     Ok(next) => {
-                        if let ControlFlow::Continue(()) =
-                            refuse(&mut outcomes, self.predicates(call, inputs))
-                        {
+                        if refuse(&mut outcomes, self.predicates(call, inputs)).is_continue() {
                             outcomes = outcomes.with(Outcome::Next(next));
                         }
                     }
@@ -189,21 +183,27 @@ impl State {
             (Call::Wait(WaitFor::Group) | Call::Test(WaitFor::Group), _) => {
                 [Some((inputs.count, ErrorKind::WaitWithoutPost)), None, None]
             }
-            (Call::Load, _) => [self.ordered(inputs, ErrorKind::UnsafeLocalRead), None, None],
-            (Call::Store, _) => [self.ordered(inputs, ErrorKind::StoreDuringUpdate), None, None],
+            (Call::Load, _) => [self.ordered(LocalOp::Load, inputs), None, None],
+            (Call::Store, _) => [self.ordered(LocalOp::Store, inputs), None, None],
             _ => [None; 3],
         }
     }
 
-    /// The question whether an unordered update concerns a local access, where peers can update at all.
-    fn ordered(self, inputs: Inputs, kind: ErrorKind) -> Option<(Tri, ErrorKind)> {
+    /// The question whether a peer's unordered access concerns a local one, where peers can reach the memory at all.
+    fn ordered(self, op: LocalOp, inputs: Inputs) -> Option<(Tri, ErrorKind)> {
         use ExposureState as X;
-        match (self.access(), self.exposure()) {
-            (AccessState::Locked(held), _) if held.keeps_peers_out() => None,
-            (_, X::ViewRead | X::ViewWrite | X::ViewPosted | X::PostedGets) => None,
-            (_, X::Offered) => Some((inputs.unordered.not(), ErrorKind::LocalAccessDuringOffer)),
-            _ => Some((inputs.unordered.not(), kind)),
-        }
+        let kind = match (self.access(), self.exposure(), op) {
+            (AccessState::Locked(held), ..) if held.keeps_peers_out() => return None,
+            (_, X::ViewRead | X::ViewWrite | X::ViewPosted, _) => return None,
+            (_, X::PostedGets, LocalOp::Load) => return None, // RMA-CORR-05
+            (_, X::PostedGets, LocalOp::Store) => ErrorKind::ConflictingAccess, // EX-E110-02
+            (_, X::Offered, _) => ErrorKind::LocalAccessDuringOffer, // PGO-OFFER-07
+            // RMA-LOCK-10: everything finished has been imported, so that the update is in flight.
+            (_, X::Private, LocalOp::Load) => ErrorKind::ConflictingAccess,
+            (_, _, LocalOp::Load) => ErrorKind::UnsafeLocalRead, // RMA-SYNC-06, VIS-R7-04
+            (_, _, LocalOp::Store) => ErrorKind::StoreDuringUpdate, // RMA-CORR-01
+        };
+        Some((inputs.unordered.not(), kind))
     }
 }
 
@@ -271,14 +271,20 @@ fn arguments(call: Call, inputs: Inputs) -> [Option<(Tri, ErrorKind)>; 3] {
 }
 
 /// The sides that the window a LOCK names may be on; calls that name none have one side, without meaning.
-fn sides(access: AccessState, call: Call, inputs: Inputs) -> impl Iterator<Item = Side> {
+fn sides(access: AccessState, call: Call, inputs: Inputs) -> [(Side, bool); 2] {
     let own = match (call, access) {
         (Call::Lock(Toward::This, ..), AccessState::Locked(held)) => Tri::from(held.side == Side::Own),
+        // The tracked target is the caller, so that another one is not.
+        (Call::Lock(..), AccessState::Locked(Held { side: Side::Own, .. })) => Tri::No,
         (Call::Lock(..), _) => inputs.own,
         _ => Tri::No,
     };
-    let sides = [(Side::Peer, own.may_not()), (Side::Own, own.may())];
-    sides.into_iter().filter(|&(_, possible)| possible).map(|(side, _)| side)
+    [(Side::Peer, own.may_not()), (Side::Own, own.may())]
+}
+
+/// Those of two alternatives that are possible.
+fn possible<T>(alternatives: [(T, bool); 2]) -> impl Iterator<Item = T> {
+    alternatives.into_iter().filter_map(|(value, possible)| possible.then_some(value))
 }
 
 /// Adds the error of each check that may fail, up to the first that must.

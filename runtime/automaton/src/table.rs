@@ -25,7 +25,7 @@
 //! | `HERE_` | what the call needs is open here |
 //! | `MISS_` | what the call needs is not open here; if it is nowhere, the call earns the error at the head of its row |
 //! | `OWN_M`, `OWN_S` | `MIXED` or `STILL` if the lock that is held is one of the caller's own window |
-//! | `NESTD`, `HELD_`, `FREE_` | `StartNested`, `LockHeld`, `NotLocked` |
+//! | `NESTD`, `HELD_` | `StartNested`, `LockHeld` |
 //!
 //! Cells of the owner half:
 //!
@@ -106,7 +106,6 @@ pub(crate) const fn origin(dialect: Dialect, call: Call) -> OriginRow {
     const STILL: OriginCell = Error(ErrorKind::EpochStillOpen);
     const NESTD: OriginCell = Error(ErrorKind::StartNested);
     const HELD_: OriginCell = Error(ErrorKind::LockHeld);
-    const FREE_: OriginCell = Error(ErrorKind::NotLocked);
     const OWN_M: OriginCell = ErrorIfOwn(ErrorKind::MixedSync);
     const OWN_S: OriginCell = ErrorIfOwn(ErrorKind::EpochStillOpen);
 
@@ -140,10 +139,11 @@ pub(crate) const fn origin(dialect: Dialect, call: Call) -> OriginRow {
         (Seed, Call::Lock(This, ..))         => row(            [BEGIN, MIXED, INNER, HELD_], [____ , MIXED, ____ ], "RMA-LOCK-01 RMA-LOCK-12 RMA-LOCK-14"),
         (Mpi,  Call::Lock(This, ..))         => row(            [BEGIN, MIXED, HELD_, HELD_], [____ , MIXED, ____ ], "RMA-LOCK-12 RMA-LOCK-14 MPI"),
         (_,    Call::Lock(..))               => row(            [____ , MIXED, ____ , HELD_], [BEGIN, MIXED, ____ ], "RMA-LOCK-01 RMA-LOCK-14"),
-        (_,    Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, LEVEL, MISS_], [____ , ____ , ____ ], "RMA-LOCK-12 RMA-LOCK-13"),
+        (Seed, Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, LEVEL, MISS_], [____ , ____ , ____ ], "RMA-LOCK-12 RMA-LOCK-13"),
+        (Mpi,  Call::Unlock(This))           => need(UNLOCKED,  [MISS_, MISS_, CLOSE, MISS_], [____ , ____ , ____ ], "RMA-LOCK-13 MPI"),
         (_,    Call::Unlock(_))              => need(UNLOCKED,  [____ , ____ , ____ , ____ ], [MISS_, MISS_, LEVEL], "RMA-LOCK-13"),
         (_,    Call::LockAll)                => row(            [BEGIN, MIXED, HELD_, HELD_], [____ , MIXED, HELD_], "RMA-LOCK-14 silent"),
-        (_,    Call::UnlockAll)              => row(            [FREE_, FREE_, FREE_, CLOSE], [____ , ____ , ____ ], "RMA-LOCK-13 silent"),
+        (_,    Call::UnlockAll)              => need(UNLOCKED,  [MISS_, MISS_, MISS_, CLOSE], [____ , ____ , ____ ], "RMA-LOCK-13 silent"),
         (_,    Call::Flush(This))            => need(UNLOCKED,  [MISS_, MISS_, HERE_, HERE_], [____ , ____ , ____ ], "silent"),
         (_,    Call::Flush(_))               => need(UNLOCKED,  [____ , ____ , ____ , HERE_], [MISS_, MISS_, HERE_], "silent"),
         (_,    Call::Sync)                   => row(            [____ , ____ , ____ , ____ ], [____ , ____ , ____ ], "silent"),
@@ -250,7 +250,7 @@ pub(crate) const fn local(exposure: ExposureState, op: LocalOp) -> LocalAccess {
         X::Private       => (Volatile,                                Volatile),                                // RMA-LOCK-09, REG-MAC-01
         X::Stale         => (VolatileUnless(UnsafeLocalRead),         VolatileUnless(StoreDuringUpdate)),       // VIS-R7-04, RMA-LOCK-10
         X::Posted        => (VolatileUnless(UnsafeLocalRead),         VolatileUnless(StoreDuringUpdate)),       // RMA-SYNC-06, RMA-CORR-01
-        X::PostedGets    => (Volatile,                                Volatile),                                // EX-E111-08, EX-E110-04
+        X::PostedGets    => (Volatile,                                VolatileUnless(ConflictingAccess)),       // EX-E111-08, EX-E110-02, EX-E110-04
         X::ViewRead      => (Plain,                                   Forbidden(ConflictingAccess)),            // RMA-WIN-10
         X::ViewWrite     => (Plain,                                   Plain),                                   // RMA-WIN-10
         X::ViewPosted    => (Plain,                                   Forbidden(ConflictingAccess)),            // RMA-CORR-05

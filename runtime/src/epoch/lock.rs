@@ -93,6 +93,17 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
     transfers!('scope, <>, 'scope);
     get_into_buffers!('scope);
 
+    /// Completes the transfers so far without giving the lock back, and opens what they brought.
+    ///
+    /// # Errors
+    /// The error that `pending` holds; `PeerLost`, if a transfer could not be finished.
+    #[track_caller]
+    pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
+        self.window.hook("flush", Some(self.target), || None);
+        // Transfers of mapped memory are complete at both sides when they return.
+        pending.deliver(&Closed::new())
+    }
+
     /// The rank whose window is locked.
     pub fn target(&self) -> Rank {
         self.target

@@ -3,8 +3,9 @@
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{ChildStderr, ChildStdout};
+use std::sync::Arc;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -12,6 +13,8 @@ use super::Tags;
 
 /// A longer line is passed on in pieces of this size; other ranks' lines may come between them.
 const LINE_MAX_BYTES: usize = 1 << 20;
+/// How long somebody who is no rank, and holds a rank's pipe open, may be silent.
+const STRANGER_GRACE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// Bytes read from a rank at once.
 const READ_BYTES: usize = 64 << 10;
 
@@ -97,11 +100,19 @@ struct Source {
 /// The output of all ranks of a job.
 pub(super) struct Output {
     sources: Vec<Source>,
+    /// Readable once all ranks have ended.
+    over: Arc<OwnedFd>,
 }
 
 impl Output {
-    pub(super) fn new() -> Output {
-        Output { sources: Vec::new() }
+    pub(super) fn new() -> io::Result<Output> {
+        let over = rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?;
+        Ok(Output { sources: Vec::new(), over: Arc::new(over) })
+    }
+
+    /// What tells `forward` that all ranks have ended.
+    pub(super) fn over(&self) -> Over {
+        Over(Arc::clone(&self.over))
     }
 
     /// Adds the pipes of a rank.
@@ -109,17 +120,16 @@ impl Output {
         let mut add = |pipe: OwnedFd, stream| {
             self.sources.push(Source { pipe, lines: Lines::new(rank, tags), stream });
         };
-        match out {
-            Some(pipe) => add(pipe.into(), Stream::Out),
-            None => {}
+        if let Some(pipe) = out {
+            add(pipe.into(), Stream::Out)
         }
-        match err {
-            Some(pipe) => add(pipe.into(), Stream::Err),
-            None => {}
+        if let Some(pipe) = err {
+            add(pipe.into(), Stream::Err)
         }
     }
 
-    /// Forwards until every rank has closed its ends.
+    /// Forwards until every rank has closed its ends. Once all ranks have ended, a stranger that holds a pipe open
+    /// is listened to only as long as it goes on talking.
     pub(super) fn forward(mut self) -> io::Result<()> {
         let mut out = Sink::new(io::stdout().lock());
         let mut err = Sink::new(io::stderr());
@@ -128,18 +138,20 @@ impl Output {
             let flags = rustix::fs::fcntl_getfl(&source.pipe)?;
             rustix::fs::fcntl_setfl(&source.pipe, flags | OFlags::NONBLOCK)?;
         }
+        let mut over = false;
         while !self.sources.is_empty() {
-            let mut watched: Vec<_> = self
-                .sources
-                .iter()
-                .map(|source| PollFd::from_borrowed_fd(source.pipe.as_fd(), PollFlags::IN))
-                .collect();
-            match poll(&mut watched, None) {
+            let pipes = self.sources.iter().map(|source| &source.pipe);
+            let told = (!over).then_some(&*self.over);
+            let mut watched: Vec<_> =
+                pipes.chain(told).map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)).collect();
+            match poll(&mut watched, over.then_some(&STRANGER_GRACE)) {
+                Ok(0) => break,
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             }
             let ready: Vec<bool> = watched.iter().map(|watch| !watch.revents().is_empty()).collect();
+            over = over || ready[self.sources.len()];
             let mut ready = ready.into_iter();
             self.sources.retain_mut(|source| {
                 if ready.next() != Some(true) {
@@ -159,6 +171,16 @@ impl Output {
             });
         }
         Ok(())
+    }
+}
+
+/// Says that all ranks have ended.
+pub(super) struct Over(Arc<OwnedFd>);
+
+impl Over {
+    pub(super) fn tell(&self) {
+        // Cannot fail: the counter of a new event descriptor has room for one.
+        let _ = rustix::io::write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
 

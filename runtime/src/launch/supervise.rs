@@ -17,12 +17,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal};
 
 use super::environment::{self, RANK, RENDEZVOUS, SIZE, TIMEOUT, TRANSPORT};
-use super::output::{Output, forward_input};
+use super::output::{Output, Over, forward_input};
 use super::{Launch, Tags, Transport};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness;
 use crate::sys::process::prepare_rank;
-use crate::sys::signal::Signals;
+use crate::sys::signal::{Signals, is_ignored};
 use crate::team::create_root;
 use crate::transport::shm::layout::RANKS_MAX;
 use crate::transport::shm::segment::Segment;
@@ -31,8 +31,8 @@ use crate::transport::shm::segment::Segment;
 const GRACE: Duration = Duration::from_secs(2);
 /// What a rank gets between being asked to end and being ended.
 const TERM_GRACE: Duration = Duration::from_secs(2);
-/// What the rest of the output gets after the last rank has ended, if somebody else holds the pipes open.
-const OUTPUT_GRACE: Duration = Duration::from_secs(1);
+/// How often the launcher looks for signals while the rest of the output is written.
+const OUTPUT_SLICE: Duration = Duration::from_millis(20);
 /// Descriptors per rank: two pipes and the process, and two more while it is started.
 const DESCRIPTORS_PER_RANK: u64 = 5;
 /// Descriptors of the launcher itself.
@@ -90,7 +90,9 @@ struct Launcher {
     /// `None` if the ranks are threads of one process, which has a segment of its own.
     segment: Option<Arc<Segment>>,
     processes: Vec<Process>,
+    /// Told when all output has been written.
     output: mpsc::Receiver<()>,
+    over: Over,
 }
 
 /// One started process: a rank, or all ranks of a local job.
@@ -108,8 +110,11 @@ impl Process {
     /// Sends a signal to the process and to what it has started in its group.
     fn signal(&self, signal: Signal) {
         if self.status.is_none() {
-            // Refused only if the group is gone already, which the watch will tell.
-            let _ = rustix::process::kill_process_group(self.pid(), signal);
+            let group = rustix::process::kill_process_group(self.pid(), signal);
+            // A program that has left its group is reached by itself. If that fails too, it has ended.
+            if group.is_err() || signal == Signal::KILL {
+                let _ = rustix::process::pidfd_send_signal(&self.watch, signal);
+            }
         }
     }
 }
@@ -143,8 +148,8 @@ impl Launcher {
             Transport::Auto | Transport::Shm => launch.ranks,
         };
         raise_descriptor_limit(processes)?;
-        let mut blocked = ENDING_SIGNALS.to_vec();
-        blocked.extend(PASSED_SIGNALS);
+        let mut blocked: Vec<i32> =
+            ENDING_SIGNALS.into_iter().chain(PASSED_SIGNALS).filter(|&number| !is_ignored(number)).collect();
         // A launcher in the background must not be stopped by reading the terminal for rank 0.
         blocked.push(libc::SIGTTIN);
         let signals = Signals::block(&blocked)?;
@@ -157,8 +162,8 @@ impl Launcher {
             }
         };
         let (done, output) = mpsc::channel();
-        let mut launcher = Launcher { signals, segment, processes: Vec::new(), output };
-        let mut pipes = Output::new();
+        let mut pipes = Output::new()?;
+        let mut launcher = Launcher { signals, segment, processes: Vec::new(), output, over: pipes.over() };
         for rank in 0..processes {
             match launcher.start_process(launch, rank, &mut pipes) {
                 Ok(()) => {}
@@ -186,11 +191,8 @@ impl Launcher {
             command.env_remove(name);
         }
         command.env(SIZE, launch.ranks.to_string());
-        match launch.limit {
-            Some(limit) => {
-                command.env(TIMEOUT, limit.as_secs_f64().to_string());
-            }
-            None => {}
+        if let Some(limit) = launch.limit {
+            command.env(TIMEOUT, limit.as_secs_f64().to_string());
         }
         match &self.segment {
             Some(segment) => {
@@ -213,11 +215,8 @@ impl Launcher {
         let mut child = command.spawn().map_err(|error| cannot_start(launch, &error))?;
         let pid = Pid::from_child(&child);
         pipes.add(rank, launch.tags, child.stdout.take(), child.stderr.take());
-        match child.stdin.take() {
-            Some(input) => {
-                thread::Builder::new().name("input".to_owned()).spawn(move || forward_input(input))?;
-            }
-            None => {}
+        if let Some(input) = child.stdin.take() {
+            thread::Builder::new().name("input".to_owned()).spawn(move || forward_input(input))?;
         }
         let watch = rustix::process::pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from);
         let watch = match watch {
@@ -283,8 +282,17 @@ impl Launcher {
                 phase => phase,
             };
         }
-        // Not held up by somebody who has left a rank's group and keeps its pipes.
-        let _ = self.output.recv_timeout(OUTPUT_GRACE);
+        self.over.tell();
+        // The reader of the output may be slow, so this can take any time; a signal cuts it short.
+        while self.output.recv_timeout(OUTPUT_SLICE) == Err(mpsc::RecvTimeoutError::Timeout) {
+            match self.signals.next() {
+                Some(number) if ENDING_SIGNALS.contains(&number) => {
+                    ending_signal.get_or_insert(number);
+                    break;
+                }
+                _ => {}
+            }
+        }
         self.conclude(first_failed, ending_signal, &overstayed)
     }
 
@@ -331,9 +339,8 @@ impl Launcher {
             (None, Some(signal)) => Evidence::Signalled(signal),
             (None, None) => Evidence::ProcessExited(-1),
         };
-        match &self.segment {
-            Some(segment) => liveness::end(segment, index as u32, evidence),
-            None => {}
+        if let Some(segment) = &self.segment {
+            liveness::end(segment, index as u32, evidence)
         }
         !status.success()
     }

@@ -4,14 +4,15 @@
 //! then nothing can be concluded from what a single thread does.
 
 use std::fmt::Write as _;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::wait::{Act, WaitFor};
 use crate::error::Evidence;
+use crate::sync::event::Event;
 use crate::sys;
 use crate::team::Rank;
 use crate::transport::shm::bytes::{load_name, store_name};
-use crate::transport::shm::layout::{Board, NAME_BYTES};
+use crate::transport::shm::layout::Board;
 use crate::transport::shm::segment::Segment;
 
 const ACT_COLLECTIVE: u32 = 1;
@@ -68,6 +69,37 @@ impl<'a> Shown<'a> {
 
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Whether a rank waits in another collective call of the team than this one, which is `what`: the rank, the number
+    /// of its wait and its looks. Reads few words, since every waiter asks it about every member again and again.
+    pub(super) fn elsewhere(
+        &self,
+        segment: &Segment,
+        job_rank: u32,
+        what: &WaitFor<'_>,
+    ) -> Option<(u32, u64, u64)> {
+        let board = &segment.record(job_rank).board;
+        // Acquire: pairs with the Release in `new`.
+        let sequence = board.sequence.load(Ordering::Acquire);
+        let word = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        let collective = !sequence.is_multiple_of(2)
+            && board.act.load(Ordering::Relaxed) == ACT_COLLECTIVE
+            && word(&board.team) == what.team.id();
+        if !collective {
+            return None;
+        }
+        // Acquire: pairs with the Release in `looked`.
+        let looks = board.looks.load(Ordering::Acquire);
+        let same_call =
+            board.call.iter().zip(&self.board.call).all(|(theirs, own)| word(theirs) == word(own));
+        let same = same_call && word(&board.window) == word(&self.board.window);
+        // Acquire: pairs with the Release fence in `new`; if a word above is newer, so is the sequence.
+        fence(Ordering::Acquire);
+        match same || board.sequence.load(Ordering::Relaxed) != sequence {
+            true => None,
+            false => Some((job_rank, sequence, looks)),
+        }
     }
 }
 
@@ -141,7 +173,7 @@ impl Sight {
     }
 }
 
-fn describe(call: &str, window: Option<u64>) -> String {
+pub(super) fn describe(call: &str, window: Option<u64>) -> String {
     match window {
         Some(id) => format!("{call} on window {id}"),
         None => call.to_owned(),
@@ -151,11 +183,6 @@ fn describe(call: &str, window: Option<u64>) -> String {
 /// The offset of the event that a rank's shown wait sleeps on.
 pub(super) fn sleeping_on(segment: &Segment, job_rank: u32) -> Option<u64> {
     Sight::take(segment, job_rank).map(|sight| sight.event)
-}
-
-/// Whether the name on a board is that of a call: the board cuts long ones.
-pub(super) fn same_call(shown: &str, call: &str) -> bool {
-    shown.as_bytes() == &call.as_bytes()[..call.len().min(NAME_BYTES)]
 }
 
 /// Tells every rank that waits in a collective call of `team` that it met a different one.
@@ -194,7 +221,34 @@ pub(super) fn accuse_all(
         store_name(&accusation.call, call);
         // Release: pairs with the Acquire in `accused`.
         accusation.claim.store(CLAIM_VALID, Ordering::Release);
-        segment.shared::<crate::sync::event::Event>(sight.event).wake();
+        if let Some(event) = segment.shared_if_valid::<Event>(sight.event) {
+            event.wake();
+        }
+    }
+}
+
+/// Keeps the collective call in which this rank met a different one, for members that come later.
+pub(super) fn note_mismatch(segment: &Segment, me: u32, what: &WaitFor<'_>) {
+    let met = &segment.record(me).met;
+    store_name(&met.call, what.call);
+    met.window.store(what.window.map_or(0, |id| id + 1), Ordering::Relaxed);
+    // Release: pairs with the Acquire in `mismatch_noted`.
+    met.team.store(what.team.id() + 1, Ordering::Release);
+}
+
+/// Takes back what [`note_mismatch`] has kept.
+pub(super) fn forget_mismatch(segment: &Segment, me: u32) {
+    // Relaxed: nothing is published by it.
+    segment.record(me).met.team.store(0, Ordering::Relaxed);
+}
+
+/// The collective call of `team` in which a rank met a different one.
+pub(super) fn mismatch_noted(segment: &Segment, job_rank: u32, team: u64) -> Option<String> {
+    let met = &segment.record(job_rank).met;
+    // Acquire: pairs with the Release in `note_mismatch`.
+    match met.team.load(Ordering::Acquire) == team + 1 {
+        true => Some(describe(&load_name(&met.call), met.window.load(Ordering::Relaxed).checked_sub(1))),
+        false => None,
     }
 }
 

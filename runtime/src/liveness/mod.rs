@@ -73,7 +73,13 @@ pub(crate) fn has_joined(segment: &Segment, job_rank: u32) -> bool {
 /// Records how a rank ended and wakes everybody that waits for anything. The first evidence about a rank counts.
 pub(crate) fn end(segment: &Segment, job_rank: u32, evidence: Evidence) {
     let record = segment.record(job_rank);
+    let header = segment.header();
     let mut status = record.status.load(Ordering::Relaxed);
+    if decode(status).is_some() {
+        return;
+    }
+    // Relaxed, both: published with the status. A rank that dies right here is ended, and numbered, by its launcher.
+    record.end_order.store(header.end_order.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     loop {
         if decode(status).is_some() {
             return;
@@ -89,7 +95,6 @@ pub(crate) fn end(segment: &Segment, job_rank: u32, evidence: Evidence) {
             Err(now) => status = now,
         }
     }
-    let header = segment.header();
     match evidence {
         Evidence::Finished | Evidence::ProcessExited(0) => {}
         _ => {
@@ -109,15 +114,17 @@ pub(crate) fn ended(segment: &Segment) -> u32 {
     segment.header().ended.load(Ordering::Acquire)
 }
 
-/// A member of the team, other than the caller, that has ended. A failure that came first is preferred to the ends
-/// that may have followed from it.
+/// The member of the team, other than the caller, that ended first: later ends may have followed from it.
 pub(crate) fn lost_member(segment: &Segment, team: &Members) -> Option<(Rank, Evidence)> {
-    let first = first_failure(segment).map(Rank);
-    let lost = |job_rank: Rank| {
-        let rank = team.rank_of(job_rank).filter(|&rank| rank != team.rank())?;
-        evidence(segment, job_rank.0).map(|evidence| (rank, evidence))
+    let lost = |rank: Rank| {
+        let job_rank = team.job_rank(rank).0;
+        let evidence = evidence(segment, job_rank)?;
+        // Relaxed: ordered by the Acquire in `evidence`.
+        Some((segment.record(job_rank).end_order.load(Ordering::Relaxed), rank, evidence))
     };
-    first.and_then(lost).or_else(|| team.job_ranks().iter().find_map(|&job_rank| lost(job_rank)))
+    let first =
+        team.ranks().filter(|&rank| rank != team.rank()).filter_map(lost).min_by_key(|&(order, ..)| order);
+    first.map(|(_, rank, evidence)| (rank, evidence))
 }
 
 /// The rank whose failure came first, if one has failed.
@@ -131,8 +138,10 @@ pub(crate) fn wake_everybody(segment: &Segment) {
     // the status words after this point.
     fence(Ordering::SeqCst);
     for job_rank in 0..segment.size() {
-        if let Some(offset) = board::sleeping_on(segment, job_rank) {
-            segment.shared::<Event>(offset).wake()
+        let event =
+            board::sleeping_on(segment, job_rank).and_then(|offset| segment.shared_if_valid::<Event>(offset));
+        if let Some(event) = event {
+            event.wake();
         }
     }
     segment.header().departures.wake();

@@ -12,8 +12,13 @@ use crate::job::RankContext;
 use crate::sync::event::Event;
 use crate::team::{Members, Rank};
 
-/// The longest sleep before a waiter looks at its condition, the living and the clock by itself.
+/// The longest sleep before a waiter looks at its condition, the living and the clock by itself. Whoever notes an end
+/// wakes the waiters on the board, so these looks serve those that it shows not.
 const SLICE: Duration = Duration::from_millis(50);
+/// Every so many ranks make the slice longer by its length, so that the looks of all cost the same in large jobs.
+const SLICE_RANKS: u32 = 16;
+/// The longest slice of large jobs.
+const SLICE_MAX: Duration = Duration::from_secs(1);
 
 /// Looks at the condition with a pause between them, when every rank has a core: some microseconds at most.
 const SPINS_MAX: u32 = 256;
@@ -21,6 +26,10 @@ const SPINS_MAX: u32 = 256;
 const SPINS_MIN: u32 = 8;
 /// Looks at the condition with the core given away between them, before the waiter sleeps.
 const YIELDS: u32 = 128;
+/// With more ranks per core than this, a waiter does not yield but sleeps.
+const YIELDING_RANKS_PER_CORE: usize = 8;
+/// What the looks with yields may take in all: on a loaded machine a single yield can last a scheduler's slice.
+const YIELDING: Duration = Duration::from_millis(1);
 
 /// How eager a waiter is before it sleeps.
 ///
@@ -30,6 +39,8 @@ const YIELDS: u32 = 128;
 pub(crate) struct Patience {
     spins: AtomicU32,
     spins_max: u32,
+    yields: u32,
+    slice: Duration,
 }
 
 impl Patience {
@@ -40,7 +51,13 @@ impl Patience {
             true => SPINS_MAX,
             false => 0,
         };
-        Patience { spins: AtomicU32::new(spins_max), spins_max }
+        // With many ranks per core, those that yield only take turns at finding nothing.
+        let yields = match ranks as usize <= cores * YIELDING_RANKS_PER_CORE {
+            true => YIELDS,
+            false => 0,
+        };
+        let slice = (SLICE * (ranks / SLICE_RANKS).max(1)).min(SLICE_MAX);
+        Patience { spins: AtomicU32::new(spins_max), spins_max, yields, slice }
     }
 
     /// Looks until `ready` gives a value or patience is at its end.
@@ -61,10 +78,14 @@ impl Patience {
         if SPINS_MIN < spins {
             self.spins.store(spins / 2, Ordering::Relaxed);
         }
-        for _ in 0..YIELDS {
+        let begun = Instant::now();
+        for _ in 0..self.yields {
             match ready() {
                 Some(value) => return Some(value),
                 None => thread::yield_now(),
+            }
+            if YIELDING < begun.elapsed() {
+                break;
             }
         }
         None
@@ -72,7 +93,7 @@ impl Patience {
 }
 
 /// Whom a wait needs: the ranks whose death ends it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(crate) enum Needs<'a> {
     /// Every member of the team.
     All,
@@ -80,6 +101,8 @@ pub(crate) enum Needs<'a> {
     One(Rank),
     /// At least one of these, by their ranks in the team.
     AnyOf(&'a [Rank]),
+    /// Every member of which this is true when it is asked, by its rank in the team.
+    Those(&'a dyn Fn(Rank) -> bool),
 }
 
 /// What a wait is, for the board and for messages.
@@ -161,6 +184,8 @@ impl RankContext {
         if thread::current().id() != self.home_thread() {
             segment.record(me).several_threads.store(1, Ordering::Relaxed);
         }
+        // A rank that waits again has lived through what it met before.
+        board::forget_mismatch(segment, me);
         let begun = Instant::now();
         let offset = segment.offset_of(event);
         let shown = offset.and_then(|offset| Shown::new(segment, me, offset, &what));
@@ -173,21 +198,24 @@ impl RankContext {
             if let Some(shown) = &shown {
                 shown.looked()
             }
-            if let Some((rank, evidence)) = self.lost_of(&what) {
-                // What the lost rank did before it ended counts, and this look comes after its end was seen.
+            let lost = self.lost_of(&what);
+            // After the look at the living: a peer that has found a mismatch says so before it ends, and what a lost
+            // rank did before it ended counts.
+            let mismatch = shown.as_ref().and_then(|shown| self.mismatch_of(&what, shown, &mut suspect));
+            let mismatch = mismatch.or_else(|| lost.and_then(|_| self.mismatch_before(&what)));
+            if let Some(other) = mismatch {
+                board::note_mismatch(segment, me, &what);
+                return Err(base(ErrorKind::CollectiveMismatch, &what, location).other(other));
+            }
+            if let Some((rank, evidence)) = lost {
                 return match ready() {
                     Some(value) => Ok(value),
                     None => Err(base(ErrorKind::PeerLost, &what, location).lost(rank).evidence(evidence)),
                 };
             }
-            if let Some(shown) = &shown {
-                if let Some(other) = self.mismatch_of(&what, shown, &mut suspect) {
-                    return Err(base(ErrorKind::CollectiveMismatch, &what, location).other(other));
-                }
-            }
             let slice = match self.limit() {
                 Some(limit) => match limit.checked_sub(begun.elapsed()) {
-                    Some(left) if !left.is_zero() => left.min(SLICE),
+                    Some(left) if !left.is_zero() => left.min(self.patience().slice),
                     _ => {
                         let detail =
                             what.detail.map_or(String::new(), |(name, value)| format!("{name} {value}; "));
@@ -195,7 +223,7 @@ impl RankContext {
                         return Err(base(ErrorKind::Stalled, &what, location).note(note));
                     }
                 },
-                None => SLICE,
+                None => self.patience().slice,
             };
             event.sleep(ticket, Some(slice));
         }
@@ -219,6 +247,7 @@ impl RankContext {
                     true => ranks.first().and_then(|&rank| ended(rank)),
                     false => None,
                 },
+                Needs::Those(needed) => what.team.ranks().filter(|&rank| needed(rank)).find_map(ended),
             };
             if lost.is_some() {
                 return lost;
@@ -228,6 +257,22 @@ impl RankContext {
             true => Some((what.team.rank(), Evidence::LauncherGone)),
             false => None,
         }
+    }
+
+    /// What members did that met different collective calls and have left before this rank waited.
+    fn mismatch_before(&self, what: &WaitFor<'_>) -> Option<String> {
+        match what.act {
+            Act::Collective => {}
+            Act::Toward(_) | Act::Any => return None,
+        }
+        let own = board::describe(what.call, what.window);
+        let peers = what.team.job_ranks().iter().filter(|&&rank| rank != self.job_rank());
+        let met = peers.filter_map(|&rank| {
+            board::mismatch_noted(self.segment(), rank.0, what.team.id()).map(|call| (rank, call))
+        });
+        // One that came to the same call as this rank has met a third one, which may not have noted anything yet.
+        let (rank, call) = met.max_by_key(|(_, call)| *call != own)?;
+        Some(other_party(what, rank, &call))
     }
 
     /// What a peer does instead of coming to this collective call, once that is certain.
@@ -249,31 +294,23 @@ impl RankContext {
         if !single(me) {
             return None;
         }
-        let sight = what
-            .team
-            .job_ranks()
-            .iter()
-            .map(|rank| rank.0)
-            .filter(|&rank| rank != me && single(rank))
-            .find_map(|rank| {
-                let sight = Sight::take(segment, rank)?;
-                let elsewhere = !board::same_call(&sight.call, what.call) || sight.window != what.window;
-                let same_team = sight.is_collective() && sight.team == what.team.id();
-                (same_team && elsewhere).then_some((rank, sight))
-            });
-        let Some((rank, sight)) = sight else {
+        let peers = what.team.job_ranks().iter().map(|rank| rank.0).filter(|&rank| rank != me);
+        let elsewhere =
+            peers.filter(|&rank| single(rank)).find_map(|rank| shown.elsewhere(segment, rank, what));
+        let Some((rank, sequence, looks)) = elsewhere else {
             *suspect = Suspect::default();
             return None;
         };
-        let same = suspect.rank == Some(rank) && suspect.sequence == sight.sequence;
-        if !same {
-            *suspect = Suspect { rank: Some(rank), sequence: sight.sequence, looks: sight.looks };
+        if suspect.rank != Some(rank) || suspect.sequence != sequence {
+            *suspect = Suspect { rank: Some(rank), sequence, looks };
             return None;
         }
         // Two looks, as the first may have begun before this rank's own wait did.
-        if sight.looks < suspect.looks + 2 {
+        if looks < suspect.looks + 2 {
             return None;
         }
+        let sight = Sight::take(segment, rank).filter(|sight| sight.sequence == sequence)?;
+        board::note_mismatch(segment, me, what);
         board::accuse_all(segment, what.team.id(), me, (what.call, what.window), rank, &sight);
         Some(other_party(what, Rank(rank), &sight.describe()))
     }

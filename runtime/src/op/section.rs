@@ -3,6 +3,8 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use crate::error::ErrorKind;
+
 /// `count` blocks of `block` elements each, whose beginnings are `stride` elements apart; the first begins at `start`.
 ///
 /// A column of a row-major array of `rows` rows and `cols` columns is
@@ -77,6 +79,17 @@ pub(crate) enum Fault {
     Bounds,
     /// It names an element twice.
     Overlap,
+}
+
+impl Fault {
+    /// The kind of error that the fault is.
+    pub(crate) fn kind(self) -> ErrorKind {
+        match self {
+            Fault::Length(_) => ErrorKind::LengthMismatch,
+            Fault::Bounds => ErrorKind::OutOfBounds,
+            Fault::Overlap => ErrorKind::OverlappingLayout,
+        }
+    }
 }
 
 impl Section {

@@ -4,6 +4,7 @@
 //! Members add one and a signature of their call to one word; the last one compares the sum with its own signature
 //! times the number of members, resets the word and advances the generation. A member that gives up waiting breaks
 //! the barrier for good, since its arrival cannot be taken back.
+#![forbid(unsafe_code)]
 
 use super::event::Event;
 use super::primitive::{AtomicU32, AtomicU64, Ordering};

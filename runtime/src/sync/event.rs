@@ -3,6 +3,7 @@
 //! The waiter announces itself, looks at its condition once more and only then sleeps; the notifier changes the
 //! condition and only then looks whether anybody is announced. The two fences make it impossible that both miss
 //! each other. A sleeper that is killed leaves at most one superfluous wake behind.
+#![forbid(unsafe_code)]
 
 use std::time::Duration;
 

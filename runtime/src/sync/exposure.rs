@@ -106,7 +106,7 @@ const AT_WORK: u64 = 1 << 32;
 
 impl Origin {
     /// No relation. Zeroed memory is that, too.
-    #[cfg_attr(not(test), allow(dead_code))]
+    #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
     pub(crate) fn new() -> Origin {
         Origin { allowed: AtomicU64::new(0), used: AtomicU64::new(0) }
     }
@@ -115,6 +115,11 @@ impl Origin {
     pub(crate) fn allow(&self, number: u32) {
         // Release: pairs with the Acquire in `start`; in most cases the opening of the exposure orders it already.
         self.allowed.store(u64::from(number), Ordering::Release);
+    }
+
+    /// Whether the origin is in the group of this exposure.
+    pub(crate) fn is_allowed(&self, number: u32) -> bool {
+        self.allowed.load(Ordering::Relaxed) == u64::from(number) // Relaxed: the owner reads what it wrote.
     }
 
     /// Whether the origin was let in, or was about to be, and has not completed.
@@ -132,7 +137,7 @@ impl Origin {
 
 impl Exposure {
     /// A window that was never posted. Zeroed memory is that, too.
-    #[cfg_attr(not(test), allow(dead_code))]
+    #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
     pub(crate) fn new() -> Exposure {
         Exposure(AtomicU64::new(0))
     }
@@ -215,7 +220,7 @@ impl Exposure {
             if now.completed() < count || now.completed() < now.started() {
                 return Closing::Pending;
             }
-            let closed = now.0 & !(OPEN | GROUP | COUNT_MASK | COUNT_MASK * STARTED_ONE);
+            let closed = now.0 & !(OPEN | GROUP | COUNT_MASK | (COUNT_MASK * STARTED_ONE));
             // Acquire: pairs with the Release in `complete`. Release: pairs with the Acquire in `start`.
             match self.0.compare_exchange_weak(now.0, closed, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) if now.completed() == count => return Closing::Closed,

@@ -1,5 +1,6 @@
 //! The atomics and the sleep that the other files of `sync` build on. Never used through another path, so that a
 //! checker can replace all of it.
+#![forbid(unsafe_code)]
 
 use std::time::Duration;
 

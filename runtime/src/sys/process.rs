@@ -29,7 +29,7 @@ pub(crate) fn prepare_rank(command: &mut Command, file: Option<BorrowedFd<'_>>, 
         set_parent_process_death_signal(Some(Signal::KILL))?;
         // A parent that died before the line above sends no signal any more.
         if getppid().map(|pid| pid.as_raw_nonzero().get().cast_unsigned()) != Some(parent) {
-            return Err(io::Error::other("the launcher is gone"));
+            return Err(Errno::SRCH.into());
         }
         match file {
             Some(file) => {
@@ -41,7 +41,7 @@ pub(crate) fn prepare_rank(command: &mut Command, file: Option<BorrowedFd<'_>>, 
         }
     };
     // SAFETY: - after fork only the calling thread exists, so the closure must not lock or allocate: it makes three
-    //           system calls, and its error values are static or a number.
+    //           system calls, and its error values are numbers.
     unsafe { command.pre_exec(prepare) };
 }
 

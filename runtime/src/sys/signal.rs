@@ -1,6 +1,7 @@
 //! Signals as something to read instead of something that interrupts. Never installs a handler.
 #![allow(unsafe_code)]
 
+use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -51,6 +52,14 @@ impl Signals {
             _ => None,
         }
     }
+}
+
+/// Whether this process was started to ignore a signal, as `nohup` and background jobs of simple shells are.
+pub(crate) fn is_ignored(number: i32) -> bool {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = text.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (number - 1)) != 0
 }
 
 impl AsFd for Signals {

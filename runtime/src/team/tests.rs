@@ -2,9 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::Rank;
-use crate::error::{ErrorKind, Evidence};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Rank, Team};
+use crate::error::{Error, ErrorKind, Evidence};
+use crate::liveness::{Act, Needs, WaitFor};
 use crate::run::Job;
+use crate::sync::event::Event;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -66,4 +70,132 @@ fn a_limit_ends_a_wait_with_a_report() {
     assert!(text.contains("rank 1 does not wait"), "{text}");
     assert_eq!(reports[1].kind(), ErrorKind::PeerLost, "{}", reports[1]);
     assert_eq!(reports[1].context().evidence, Some(Evidence::Finished));
+}
+
+/// Waits for an event that nobody notifies, as a window's calls do.
+fn wait_in_vain(
+    team: &Team,
+    window: u64,
+    act: Act,
+    needs: Needs<'_>,
+    ready: impl FnMut() -> Option<()>,
+) -> Error {
+    let block = team.context().allocate(64).unwrap();
+    let event: &Event = team.context().segment().shared(block.offset());
+    let what = WaitFor {
+        call: "fence",
+        window: Some(window),
+        team: team.members(),
+        needs,
+        act,
+        detail: Some(("phase", 7)),
+    };
+    team.context().wait(event, what, ready).unwrap_err()
+}
+
+#[test]
+fn waits_in_different_collective_calls_are_found() {
+    different_windows(false);
+}
+
+#[test]
+fn one_that_comes_late_to_different_calls_is_told_the_same() {
+    different_windows(true);
+}
+
+fn different_windows(late: bool) {
+    let errors = Job::new(3)
+        .time_limit(LIMIT)
+        .spawn(|team| {
+            let window = if team.rank() == Rank(1) { 4 } else { 3 };
+            if team.rank() == Rank(2) && late {
+                // The others have found it out and left.
+                std::thread::sleep(Duration::from_millis(600));
+            }
+            wait_in_vain(team, window, Act::Collective, Needs::All, || None)
+        })
+        .unwrap();
+    for (rank, error) in errors.iter().enumerate() {
+        assert_eq!(error.kind(), ErrorKind::CollectiveMismatch, "{error}");
+        let (own, other) = if rank == 1 { (3, 4) } else { (4, 3) };
+        assert!(error.to_string().contains(&format!("on window {} by rank {rank}", 7 - own)), "{error}");
+        assert!(
+            error.context().other.as_ref().unwrap().contains(&format!("fence on window {}", 7 - other)),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_look_is_not_accused() {
+    let errors = Job::new(2)
+        .time_limit(Duration::from_secs(1))
+        .spawn(|team| match team.rank() {
+            // Its wait is over, but like a stopped process it does not come to see that.
+            Rank(1) => {
+                let mut looks = 0;
+                wait_in_vain(team, 4, Act::Collective, Needs::All, || {
+                    looks += 1;
+                    if looks == 200 {
+                        std::thread::sleep(Duration::from_secs(2));
+                    }
+                    None
+                })
+            }
+            _ => {
+                std::thread::sleep(Duration::from_millis(300));
+                wait_in_vain(team, 3, Act::Collective, Needs::All, || None)
+            }
+        })
+        .unwrap();
+    assert_eq!(errors[0].kind(), ErrorKind::Stalled, "{}", errors[0]);
+    assert!(
+        errors[0]
+            .to_string()
+            .contains("1s have passed; phase 7; rank 0 waits in fence on window 3 (phase 7)")
+    );
+}
+
+#[test]
+fn a_wait_ends_with_the_ranks_that_it_needs() {
+    let done = AtomicU32::new(0);
+    let errors = Job::new(4)
+        .time_limit(Duration::from_secs(2))
+        .spawn(|team| {
+            let two_and_three = [Rank(2), Rank(3)];
+            let error = match team.rank() {
+                Rank(0) => wait_in_vain(team, 1, Act::Toward(Rank(3)), Needs::One(Rank(3)), || None),
+                Rank(1) => wait_in_vain(team, 1, Act::Any, Needs::AnyOf(&two_and_three), || None),
+                // Still there when rank 3 has left.
+                Rank(2) => loop {
+                    match done.load(Ordering::Acquire) {
+                        1 => return None,
+                        _ => std::thread::sleep(Duration::from_millis(1)),
+                    }
+                },
+                _ => return None,
+            };
+            if team.rank() == Rank(0) {
+                std::thread::sleep(Duration::from_millis(200));
+                done.store(1, Ordering::Release);
+            }
+            Some(error)
+        })
+        .unwrap();
+    let toward = errors[0].as_ref().unwrap();
+    assert_eq!((toward.kind(), toward.context().lost), (ErrorKind::PeerLost, Some(Rank(3))));
+    assert_eq!(toward.context().target, Some(Rank(3)));
+    // One of the two was there until the first one's error, and the wait lasted until both had left.
+    assert_eq!(errors[1].as_ref().unwrap().kind(), ErrorKind::PeerLost);
+}
+
+#[test]
+fn what_is_left_open_is_an_error_at_the_end() {
+    let error = Job::new(2)
+        .spawn(|team| match team.rank() {
+            Rank(1) => team.context().leave_open(Error::new(ErrorKind::EpochStillOpen, "dropping a request")),
+            _ => {}
+        })
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::EpochStillOpen);
 }

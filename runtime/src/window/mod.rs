@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use crate::element::Element;
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::team::{Rank, Team};
 use crate::trace;
 use raw::RawWindow;
@@ -22,6 +22,29 @@ pub use raw::{LocalView, LocalViewMut};
 /// [`store`](Window::store).
 ///
 /// A window can move to another thread, but one thread at a time uses it: it is `Send` and neither `Sync` nor `Clone`.
+///
+/// ```
+/// fn moves<T: Send>() {}
+/// moves::<rma::Window<u8>>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is_shared<T: Sync>() {}
+/// is_shared::<rma::Window<u8>>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is_copied<T: Clone>() {}
+/// is_copied::<rma::Window<u8>>();
+/// ```
+///
+/// A view stays on the thread that made it, with its window:
+///
+/// ```compile_fail,E0277
+/// fn moves<T: Send>() {}
+/// moves::<rma::LocalView<'_, u8>>();
+/// ```
+///
 /// Dropping it is not collective; its memory is reused when every rank has dropped it.
 pub struct Window<T: Element> {
     raw: RawWindow,
@@ -63,7 +86,7 @@ impl<T: Element> Window<T> {
         let raw = self.exclusive_raw();
         raw.hook(CALL, None, || None);
         match raw.has_open_epochs() {
-            true => Err(raw.error(ErrorKind::EpochStillOpen, CALL)),
+            true => Err(raw.still_open(CALL)),
             false => raw.meet(CALL),
         }
     }
@@ -110,6 +133,16 @@ impl<T: Element> Window<T> {
 
     fn len_of(&self, rank: Rank) -> Option<usize> {
         self.raw.bytes_at(rank).map(|bytes| bytes / size_of::<T>())
+    }
+
+    /// Whether a target has posted its window now. The answer may be out of date when it arrives.
+    ///
+    /// # Errors
+    /// `RankOutOfRange`.
+    #[track_caller]
+    pub fn target_posted(&self, rank: Rank) -> Result<bool> {
+        self.raw.check_rank("target_posted", rank)?;
+        Ok(self.raw.is_posted(rank))
     }
 
     /// Loads an element of this rank's part, whatever others do to it meanwhile.

@@ -26,7 +26,8 @@ pub(crate) struct Header {
     pub(crate) reservation: AtomicU64,
     /// Number of ranks.
     pub(crate) size: AtomicU32,
-    pub(crate) pad: AtomicU32,
+    /// Numbers the ends of ranks.
+    pub(crate) end_order: AtomicU32,
     /// Offset of the collective block of the job's team.
     pub(crate) root_block: AtomicU64,
     /// First byte that nobody has taken yet.
@@ -52,11 +53,14 @@ pub(crate) struct Record {
     pub(crate) process: AtomicU32,
     /// 1 once a second thread of the rank has waited.
     pub(crate) several_threads: AtomicU32,
-    pub(crate) pad: AtomicU32,
+    /// The number of the rank's end: the earliest end explains the later ones.
+    pub(crate) end_order: AtomicU32,
     /// What the rank waits for.
     pub(crate) board: Board,
     /// What another rank has found out about the wait of this one.
     pub(crate) accusation: Accusation,
+    /// The collective call in which the rank met a different one.
+    pub(crate) met: Met,
 }
 
 /// One wait, written by the rank that waits.
@@ -97,6 +101,15 @@ pub(crate) struct Accusation {
     /// The call and window of the peer.
     pub(crate) call: Name,
     pub(crate) window: AtomicU64,
+}
+
+/// A collective call that ended because a peer came to a different one, kept for those that come later.
+#[repr(C, align(64))]
+pub(crate) struct Met {
+    /// Id of the team plus one, 0 if nothing was met; written last.
+    pub(crate) team: AtomicU64,
+    pub(crate) window: AtomicU64,
+    pub(crate) call: Name,
 }
 
 /// The start of a team's collective block; its slots and their data follow.

@@ -40,6 +40,8 @@ pub(crate) unsafe trait Shared {}
 pub(crate) struct Segment {
     mapping: Mapping,
     file: OwnedFd,
+    /// Kept here, so that a rank that writes wildly before it dies does not mislead the others.
+    size: u32,
 }
 
 impl Segment {
@@ -66,7 +68,7 @@ impl Segment {
                 Err(errno) => return Err(refused(errno)),
             }
         };
-        let segment = Segment { mapping, file };
+        let segment = Segment { mapping, file, size };
         let header = segment.header();
         header.reservation.store(reservation, Ordering::Relaxed);
         header.size.store(size, Ordering::Relaxed);
@@ -91,16 +93,18 @@ impl Segment {
         if bytes < Segment::record_offset(1).cast_signed() {
             return Err(foreign());
         }
-        let probe = Segment { mapping: Mapping::new(&file, size_of::<Header>()).map_err(refused)?, file };
+        let probe =
+            Segment { mapping: Mapping::new(&file, size_of::<Header>()).map_err(refused)?, file, size: 0 };
         let header = probe.header();
         // Acquire: pairs with the Release store in `create`.
         if header.magic.load(Ordering::Acquire) != MAGIC {
             return Err(foreign());
         }
         let reservation = header.reservation.load(Ordering::Relaxed);
-        let Segment { mapping: _, file } = probe;
+        let size = header.size.load(Ordering::Relaxed);
+        let Segment { mapping: _, file, size: _ } = probe;
         let mapping = Mapping::new(&file, reservation as usize).map_err(refused)?;
-        Ok(Arc::new(Segment { mapping, file }))
+        Ok(Arc::new(Segment { mapping, file, size }))
     }
 
     /// The descriptor of the memory file, for the launcher that hands it on.
@@ -114,7 +118,7 @@ impl Segment {
 
     /// Number of ranks of the job.
     pub(crate) fn size(&self) -> u32 {
-        self.header().size.load(Ordering::Relaxed)
+        self.size
     }
 
     pub(crate) fn header(&self) -> &Header {
@@ -135,6 +139,17 @@ impl Segment {
     #[inline]
     pub(crate) fn at(&self, offset: u64) -> *mut u8 {
         self.base().wrapping_add(offset as usize)
+    }
+
+    /// The shared structure at an offset that another rank wrote, unless that is no place for one: a rank that dies of
+    /// wild writes may have written anything.
+    pub(crate) fn shared_if_valid<T: Shared>(&self, offset: u64) -> Option<&T> {
+        let end = offset.checked_add(size_of::<T>() as u64)?;
+        let committed = rustix::fs::fstat(&self.file).ok()?.st_size.cast_unsigned();
+        match offset.is_multiple_of(align_of::<T>() as u64) && end <= committed {
+            true => Some(self.shared(offset)),
+            false => None,
+        }
     }
 
     /// The offset of a shared structure that lies in this segment.

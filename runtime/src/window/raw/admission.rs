@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::{Access, RawWindow, cannot_act};
 use crate::error::{Error, ErrorKind, Evidence, Result};
@@ -67,6 +68,9 @@ impl LockKind {
         }
     }
 }
+
+/// How long a fence that was broken by a mismatch looks for the mismatch itself.
+const MISMATCH_GRACE: Duration = Duration::from_millis(200);
 
 /// A rank that has ended, and how.
 type Lost = (Rank, Evidence);
@@ -146,6 +150,13 @@ impl RawWindow {
         let ranks = self.targets.len();
         let own = &self.control(self.me).fences.0;
         let broken = self.broken();
+        // Whoever has raised its last flag has done its part, and may leave.
+        let last_round = (ranks.max(2) - 1).ilog2() as usize;
+        let is_missing = |rank: Rank| {
+            let phases = &self.control(rank.index()).fences.0.phases;
+            !phases.has_signalled(last_round, number)
+        };
+        let mut mismatched_since = None;
         let mut round = 0;
         let mut distance = 1;
         while distance < ranks {
@@ -158,9 +169,7 @@ impl RawWindow {
                 call,
                 window: Some(self.id),
                 team: &self.members,
-                // Only the rank that signals now: another one may have come through this fence already and have ended
-                // well. One that ended before it signalled is missed by a rank that breaks the window, which all see.
-                needs: Needs::One(Rank(from as u32)),
+                needs: Needs::Those(&is_missing),
                 act: Act::Collective,
                 detail: Some(("fence", number)),
             };
@@ -168,7 +177,14 @@ impl RawWindow {
                 if phases.has_signalled(round, number) {
                     return Some(true);
                 }
-                broken.get().map(|_| false)
+                match broken.get()? {
+                    // The wait itself finds who is where, and says it better than the word does.
+                    (_, Reason::Mismatched) => {
+                        let since = mismatched_since.get_or_insert_with(Instant::now);
+                        (MISMATCH_GRACE < since.elapsed()).then_some(false)
+                    }
+                    _ => Some(false),
+                }
             });
             match signalled {
                 Ok(true) => {}
@@ -339,11 +355,19 @@ impl RawWindow {
 
     fn missing_origins(&self, number: u32) -> String {
         let inside = self.ranks_where(|rank| self.peer(self.me, rank).origin.is_at_work());
-        let done = self.ranks_where(|rank| {
-            let origin = &self.peer(self.me, rank).origin;
-            origin.has_used(number) && !origin.is_at_work()
-        });
-        format!("exposure {number}, which ranks {inside} have not completed and ranks {done} have")
+        let came = |rank: usize| self.peer(self.me, rank).origin.has_used(number);
+        let done = self.ranks_where(|rank| came(rank) && !self.peer(self.me, rank).origin.is_at_work());
+        let text = format!(
+            "exposure {number}: completed by ranks {done}; started and not completed by ranks {inside}"
+        );
+        match self.group.get() {
+            None => text,
+            Some(_) => {
+                let absent = self
+                    .ranks_where(|rank| !came(rank) && self.peer(self.me, rank).origin.is_allowed(number));
+                format!("{text}; not started by ranks {absent} of the group")
+            }
+        }
     }
 
     fn ranks_where(&self, is_meant: impl Fn(usize) -> bool) -> String {
@@ -438,6 +462,11 @@ impl RawWindow {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether a rank of the team has an exposure open now.
+    pub(crate) fn is_posted(&self, rank: Rank) -> bool {
+        self.control(rank.index()).exposure.0.word.status().is_open()
     }
 
     fn started(&self, at: usize, number: u32) -> Result<()> {
@@ -724,6 +753,19 @@ impl RawWindow {
         }
     }
 
+    /// The error of a window that goes with an epoch open. It is given once: by the call, or when the rank leaves the job.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn still_open(&self, call: &'static str) -> Error {
+        self.open_is_reported.set(true);
+        let open = self.ranks_where(|rank| self.targets[rank].access.get() != Access::None);
+        let note = match self.control(self.me).word.0.state().is_posted() {
+            true => "the own exposure was not waited for".to_owned(),
+            false => format!("the access to ranks {open} was not completed"),
+        };
+        self.error(ErrorKind::EpochStillOpen, call).note(note)
+    }
+
     /// What is open here, for `free`.
     pub(crate) fn has_open_epochs(&self) -> bool {
         self.phase_open.get()
@@ -856,6 +898,9 @@ impl RawWindow {
     #[cold]
     pub(super) fn close_leaked(&self) {
         self.reclaim_views();
+        if self.has_open_epochs() && !self.failed.get() && !self.open_is_reported.get() && !std::thread::panicking() {
+            self.context.leave_open(self.still_open("drop of a window"));
+        }
         if self.phase_open.replace(false) {
             self.control(self.me).fences.0.phases.end_writing();
             self.break_window(self.me, Reason::Dropped);

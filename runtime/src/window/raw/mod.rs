@@ -80,6 +80,8 @@ pub(crate) struct RawWindow {
     fences: Cell<u64>,
     /// The window has gone out of use by a call of this handle.
     failed: Cell<bool>,
+    /// Somebody has been told that an epoch is open at the end of the window.
+    open_is_reported: Cell<bool>,
     /// Members of the group of the open exposure, if it is for a group.
     group: Cell<Option<usize>>,
     id: u64,
@@ -197,6 +199,7 @@ impl RawWindow {
             views_locked: Cell::new(false),
             fences: Cell::new(0),
             failed: Cell::new(false),
+            open_is_reported: Cell::new(false),
             group: Cell::new(None),
             id: all[0].id,
             basic,
@@ -220,19 +223,9 @@ impl RawWindow {
         self.members.size()
     }
 
-    /// The basic type of the elements.
-    pub(crate) fn basic(&self) -> BasicType {
-        self.basic
-    }
-
     /// The bytes that a rank has contributed, if the rank is in the team.
     pub(crate) fn bytes_at(&self, rank: Rank) -> Option<usize> {
         self.targets.get(rank.index()).map(|target| target.bytes)
-    }
-
-    /// The displacement unit of a rank, if the rank is in the team.
-    pub(crate) fn unit_at(&self, rank: Rank) -> Option<usize> {
-        self.targets.get(rank.index()).map(|target| target.unit)
     }
 
     /// The control block of a rank of the team.

@@ -197,6 +197,19 @@ impl RawWindow {
     ) -> Result<()> {
         self.hook(call, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         let there = self.admitted(call, target)?;
+        // The common case first: a slice to a contiguous place.
+        if let (Source::Slice(slice), Section::From(start)) = (origin, at)
+            && let Some(to) = there.place(start, size_of_val(*slice))
+            && to.cast::<T>().is_aligned()
+        {
+            for (i, &value) in slice.iter().enumerate() {
+                // SAFETY: - in bounds: `place` has looked at as many bytes as the slice has.
+                let to = unsafe { to.cast::<T>().add(i) };
+                // SAFETY: - writable and aligned: checked above. - no reference lives there: see `put`.
+                fetched(i, unsafe { atomic::fetch_op(to, operation, value) });
+            }
+            return Ok(());
+        }
         let len = self.agreed_len(call, target, at, origin.len())?;
         let to = self.settle::<T>(call, there, target, at, len)?;
         self.refuse_overlap(call, target, at, len, &to.layout)?;
@@ -454,15 +467,12 @@ impl RawWindow {
     #[track_caller]
     fn faulty(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
         let there = &self.targets[target.index()];
-        let error = |kind| self.error(kind, call).target(target).range(range);
+        // Not by a closure, which would be the call's location.
+        let error = self.error(fault.kind(), call).target(target).range(range);
         match fault {
-            Fault::Bounds => {
-                error(ErrorKind::OutOfBounds).note(format!("its length is {}", there.bytes / there.unit))
-            }
-            Fault::Overlap => error(ErrorKind::OverlappingLayout),
-            Fault::Length(len) => {
-                error(ErrorKind::LengthMismatch).note(format!("the target section has {len}"))
-            }
+            Fault::Bounds => error.note(format!("its length is {}", there.bytes / there.unit)),
+            Fault::Overlap => error,
+            Fault::Length(len) => error.note(format!("the target section has {len}")),
         }
     }
 
@@ -470,15 +480,13 @@ impl RawWindow {
     #[track_caller]
     fn faulty_origin(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
         let (start, end) = (range.start, range.end);
-        let error = |kind| self.error(kind, call).target(target);
-        match fault {
-            Fault::Bounds => error(ErrorKind::OutOfBounds)
-                .note(format!("the origin section {start}..{end} reaches outside its own buffer or window")),
-            Fault::Overlap => error(ErrorKind::OverlappingLayout)
-                .note(format!("the origin section {start}..{end} names an element twice")),
-            Fault::Length(len) => error(ErrorKind::LengthMismatch)
-                .note(format!("the origin section {start}..{end} has {len} elements")),
-        }
+        let what = match fault {
+            Fault::Bounds => "reaches outside its own buffer or window".to_owned(),
+            Fault::Overlap => "names an element twice".to_owned(),
+            Fault::Length(len) => format!("has {len} elements"),
+        };
+        let note = format!("the origin section {start}..{end} {what}");
+        self.error(fault.kind(), call).target(target).note(note)
     }
 
     /// Copies `len` elements from one layout to another, in the longest pieces that are contiguous on both sides.

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use rma::{Error, Max, Min, Prod, Rank, Sum, Team, Xor};
+use rma::{Error, LockKind, Max, Min, Prod, Rank, Sum, Team, Window, Xor};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -36,9 +36,11 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "stubborn" => stubborn(team, parse(arguments, 0)),
         "sleep" => sleep(team, parse(arguments, 0)),
         "late" => late(team, parse(arguments, 0)),
+        "serve" => serve(team, parse(arguments, 0)),
         "stalled" => stalled(team),
         "mismatch" => mismatch(team),
         "collectives" => collectives(team),
+        "grow" => grow(team),
         "idle" => idle(team, parse(arguments, 0)),
         "time" => time(team, parse(arguments, 0)),
         other => Err(format!("there is no program '{other}'").into()),
@@ -210,6 +212,27 @@ fn late(team: &Team, milliseconds: u64) -> Outcome {
     Ok(())
 }
 
+/// Rank 0 leaves at once, the others go on to use its window.
+fn serve(team: &Team, milliseconds: u64) -> Outcome {
+    let window = Window::<u64>::allocate(team, 8)?;
+    if team.rank() == Rank(0) {
+        return Ok(());
+    }
+    let begun = Instant::now();
+    let mut rounds = 0_u64;
+    while begun.elapsed() < Duration::from_millis(milliseconds) {
+        rounds += 1;
+        window.lock(Rank(0), LockKind::Exclusive, |epoch| epoch.put(Rank(0), team.rank().index(), rounds))?;
+        let seen =
+            window.lock(Rank(0), LockKind::Shared, |epoch| epoch.get_value(Rank(0), team.rank().index()))?;
+        if seen != rounds {
+            return Err(format!("put {rounds} and got {seen}").into());
+        }
+    }
+    say(&format!("rank {} was served {rounds} times", team.rank()));
+    Ok(())
+}
+
 /// The last rank never comes.
 fn stalled(team: &Team) -> Outcome {
     if team.rank().0 + 1 == team.size() {
@@ -347,6 +370,23 @@ fn teams(team: &Team) -> Outcome {
         check("identity", &ids, &[copy.id()])?;
     }
     Ok(())
+}
+
+/// Makes teams until the memory is short.
+fn grow(team: &Team) -> Outcome {
+    let mut teams = Vec::new();
+    loop {
+        match team.duplicate() {
+            Ok(copy) => teams.push(copy),
+            Err(error) => {
+                say(&verdict(team, &error));
+                return Ok(());
+            }
+        }
+        if 1_000 < teams.len() {
+            return Err("the memory has no end".into());
+        }
+    }
 }
 
 /// Everybody waits for rank 0, which sleeps; the waiters report the processor time that the wait took.

@@ -1,0 +1,230 @@
+//! Accumulates: every operation on every type, and atomicity per element.
+
+use rma::{
+    And, Element, ErrorKind, LockKind, Max, Min, Operation, Or, Prod, Rank, Replace, Sum, Team, Window, Xor,
+};
+
+use crate::{Case, Outcome, case, kind_of};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(every_operation_on_every_type, [1, 3]),
+    case!(concurrent_sums_are_exact, [2, 8]),
+    case!(each_element_is_one_or_the_other, [2]),
+    case!(integer_results_do_not_depend_on_the_order, [4]),
+    case!(tickets_are_distinct, [4]),
+    case!(one_compare_swap_wins, [4]),
+    case!(words_are_never_torn, [3]),
+    case!(misaligned_accumulates_are_refused, [2]),
+];
+
+/// The values of three ranks combine, in whatever order, to the fold over them.
+fn check<T: Element, O: Operation<T>>(
+    team: &Team,
+    start: T,
+    operation: O,
+    values: [T; 3],
+) -> rma::Result<()> {
+    let mut window = Window::<T>::allocate(team, 2)?;
+    window.local_mut()?.fill(start);
+    let mine = values[team.rank().index() % 3];
+    window.fence(|epoch| epoch.accumulate(Rank(0), 1, operation, mine))?;
+    if team.rank() == Rank(0) {
+        let values = &values[..team.size() as usize];
+        let expected = values.iter().fold(start, |all, &value| operation.combine(all, value));
+        // REPLACE leaves the value of any rank.
+        let found = window.load(1)?;
+        match O::CODE {
+            rma::OpCode::Replace => assert!(values.contains(&found)),
+            code => assert_eq!(found, expected, "{code:?} on {}", T::TYPE),
+        }
+        assert_eq!(window.load(0)?, start);
+    }
+    Ok(())
+}
+
+// covers: RMA-COMM-04 -- bitwise on floats does not compile, see element.rs and tests/ui
+fn every_operation_on_every_type(team: &Team) -> Outcome {
+    macro_rules! integers {
+        ($($type:ty),*) => {$(
+            check::<$type, _>(team, 100, Sum, [1, 20, 50])?;
+            check::<$type, _>(team, 3, Prod, [2, 5, 7])?;
+            check::<$type, _>(team, 10, Min, [3, 20, 5])?;
+            check::<$type, _>(team, 10, Max, [3, 20, 5])?;
+            check::<$type, _>(team, 0b111_0111, And, [0b110_0110, 0b111_0011, 0b101_0111])?;
+            check::<$type, _>(team, 0b1, Or, [0b10, 0b100, 0b1000])?;
+            check::<$type, _>(team, 0b1, Xor, [0b11, 0b110, 0b1100])?;
+            check::<$type, _>(team, 1, Replace, [2, 3, 4])?;
+        )*};
+    }
+    macro_rules! floats {
+        ($($type:ty),*) => {$(
+            check::<$type, _>(team, 1.5, Sum, [0.25, 20.0, -50.0])?;
+            check::<$type, _>(team, 1.5, Prod, [2.0, -4.0, 0.5])?;
+            check::<$type, _>(team, 1.5, Min, [0.25, -20.0, 50.0])?;
+            check::<$type, _>(team, 1.5, Max, [0.25, -20.0, 50.0])?;
+            check::<$type, _>(team, 1.5, Replace, [0.25, -20.0, 50.0])?;
+        )*};
+    }
+    integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+    floats!(f32, f64);
+    Ok(())
+}
+
+// covers: RMA-ATOM-01
+fn concurrent_sums_are_exact(team: &Team) -> Outcome {
+    const EACH: u64 = 100_000;
+    let words = Window::<i64>::allocate(team, 1)?;
+    let bytes = Window::<u8>::allocate(team, 8)?;
+    let floats = Window::<f64>::allocate(team, 1)?;
+    words.lock(Rank(0), LockKind::Shared, |words| {
+        bytes.lock(Rank(0), LockKind::Shared, |bytes| {
+            floats.lock(Rank(0), LockKind::Shared, |floats| {
+                for _ in 0..EACH {
+                    words.accumulate(Rank(0), 0, Sum, 1)?;
+                    bytes.accumulate(Rank(0), 3, Sum, 1)?;
+                    floats.accumulate(Rank(0), 0, Sum, 1.0)?;
+                }
+                Ok(())
+            })
+        })
+    })?;
+    team.barrier()?;
+    if team.rank() == Rank(0) {
+        let all = EACH * u64::from(team.size());
+        assert_eq!(*words.local()?, [all as i64]);
+        assert_eq!(*bytes.local()?, [0, 0, 0, all as u8, 0, 0, 0, 0]);
+        assert_eq!(*floats.local()?, [all as f64]);
+    }
+    Ok(())
+}
+
+// covers: RMA-ATOM-02
+fn each_element_is_one_or_the_other(team: &Team) -> Outcome {
+    let window = Window::<u32>::allocate(team, 2)?;
+    let mine = [team.rank().0 + 1; 2];
+    for _ in 0..10_000 {
+        window.lock(Rank(0), LockKind::Shared, |epoch| epoch.accumulate(Rank(0), 0, Replace, mine))?;
+    }
+    team.barrier()?;
+    if team.rank() == Rank(0) {
+        // The two elements may come from different ranks.
+        assert!(window.local()?.iter().all(|value| (1..=team.size()).contains(value)));
+    }
+    Ok(())
+}
+
+// covers: RMA-ATOM-03
+fn integer_results_do_not_depend_on_the_order(team: &Team) -> Outcome {
+    let mut integers = Window::<i64>::allocate(team, 1)?;
+    let mut floats = Window::<f64>::allocate(team, 2)?;
+    let mut first = None;
+    for _ in 0..100 {
+        integers.local_mut()?.fill(0);
+        floats.local_mut()?.fill(0.0);
+        let me = team.rank().0 + 1;
+        integers.fence(|epoch| {
+            for at in 1..=50 {
+                epoch.accumulate(Rank(0), 0, Sum, i64::from(me).pow(7).wrapping_mul(i64::MAX / at))?;
+            }
+            Ok(())
+        })?;
+        floats.fence(|epoch| {
+            for at in 1..=50 {
+                epoch.accumulate(Rank(0), 0, Sum, f64::from(me * at) * 0.5)?;
+                epoch.accumulate(Rank(0), 1, Sum, 1.0 / f64::from(me * at))?;
+            }
+            Ok(())
+        })?;
+        if team.rank() == Rank(0) {
+            let found = (integers.load(0)?, floats.load(0)?);
+            assert_eq!(*first.get_or_insert(found), found);
+            // Sums of values that are not exact may differ by reordering, by no more than its error bound.
+            let sum: f64 = (1..=4).flat_map(|me| (1..=50).map(move |at| 1.0 / f64::from(me * at))).sum();
+            let terms = 200.0;
+            assert!((floats.load(1)? - sum).abs() <= terms * f64::EPSILON * sum);
+        }
+    }
+    Ok(())
+}
+
+fn tickets_are_distinct(team: &Team) -> Outcome {
+    const EACH: usize = 1000;
+    let window = Window::<u32>::allocate(team, 1)?;
+    let mut mine = Vec::new();
+    for _ in 0..EACH {
+        mine.push(window.lock(Rank(0), LockKind::Shared, |epoch| epoch.fetch_op(Rank(0), 0, Sum, 1))?);
+    }
+    assert!(mine.is_sorted());
+    if let Some(all) = team.gather(Rank(0), &mine)? {
+        let mut all: Vec<u32> = all.into_iter().collect();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..EACH as u32 * team.size()));
+    }
+    Ok(())
+}
+
+fn one_compare_swap_wins(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 2)?;
+    let me = u64::from(team.rank().0) + 1;
+    for round in 0..500 {
+        window.local_mut()?.fill(0);
+        let before = window.fence(|epoch| epoch.compare_swap(Rank(0), 1, 0, me + round * 100))?;
+        let won = u64::from(before == 0);
+        window.fence(|epoch| epoch.accumulate(Rank(0), 0, Sum, won))?;
+        if team.rank() == Rank(0) {
+            assert_eq!(window.load(0)?, 1);
+        }
+    }
+    // Floats compare bit by bit.
+    let mut floats = Window::<f64>::allocate(team, 1)?;
+    floats.fence(|epoch| match team.rank() {
+        Rank(0) => epoch.compare_swap(Rank(1), 0, -0.0, 1.0).map(|_| ()),
+        _ => Ok(()),
+    })?;
+    assert_eq!(floats.load(0)?.to_bits(), 0);
+    Ok(())
+}
+
+// covers: RMA-READ-04
+fn words_are_never_torn(team: &Team) -> Outcome {
+    const TRIES: usize = 1_000_000;
+    let mut window = Window::<u64>::allocate(team, 40)?;
+    let done = Window::<u64>::allocate(team, 1)?;
+    let words = [0x1111_1111_1111_1111 * u64::from(team.rank().0); 33];
+    window.fence(|epoch| {
+        if team.rank() == Rank(0) {
+            for at in 0..TRIES {
+                // The first is put alone, the others in one put of an odd number of words.
+                let word = epoch.load(if at % 2 == 0 { 0 } else { 3 + at % 33 })?;
+                assert!([0, 0x1111_1111_1111_1111, 0x2222_2222_2222_2222].contains(&word), "{word:x}");
+            }
+            for rank in [Rank(1), Rank(2)] {
+                done.lock(rank, LockKind::Shared, |flag| flag.put(rank, 0, 1))?;
+            }
+            return Ok(());
+        }
+        while done.load(0)? == 0 {
+            for _ in 0..100 {
+                epoch.put(Rank(0), 0, words[0])?;
+                epoch.put(Rank(0), 3, &words)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn misaligned_accumulates_are_refused(team: &Team) -> Outcome {
+    let mut window = Window::<u32>::allocate_with_unit(team, 4, 2)?;
+    window.fence(|epoch| {
+        epoch.accumulate(Rank(0), 2, Sum, 1)?;
+        assert_eq!(kind_of(epoch.accumulate(Rank(0), 1, Sum, 1)), ErrorKind::DatatypeMismatch);
+        assert_eq!(kind_of(epoch.fetch_op(Rank(0), 1, Sum, 1)), ErrorKind::DatatypeMismatch);
+        assert_eq!(kind_of(epoch.get_value(Rank(0), 1)), ErrorKind::DatatypeMismatch);
+        Ok(())
+    })?;
+    if team.rank() == Rank(0) {
+        assert_eq!(*window.local()?, [0, team.size(), 0, 0]);
+    }
+    Ok(())
+}

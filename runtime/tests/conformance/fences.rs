@@ -1,0 +1,212 @@
+//! Fences: what is complete after one, and what a rank that breaks one does to the others.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Rank, Sum, Team, Window};
+
+use crate::{Case, Outcome, case, kind_of};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(origin_buffers_are_free_after_the_fence, [2, 3]),
+    case!(every_fence_shows_the_last_round, [1, 2, 3, 4]),
+    case!(one_fence_ends_a_phase_and_begins_the_next, [1, 2, 5]),
+    case!(bodies_deliver_what_they_got, [2]),
+    case!(an_early_return_closes_the_fence, [3]),
+    case!(a_panic_in_a_phase_reaches_the_others, [2, 3]),
+    case!(a_panic_between_phases_reaches_the_others, [3]),
+    case!(fences_of_different_windows_do_not_match, [2, 3]).stalling(),
+    case!(a_fence_meets_a_leaked_epoch, [2]),
+    case!(a_late_rank_finds_the_window_broken, [2]).stalling(),
+];
+
+// covers: RMA-BAR-02
+fn origin_buffers_are_free_after_the_fence(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 4096)?;
+    let next = Rank((team.rank().0 + 1) % team.size());
+    let mut buffer = vec![u64::from(team.rank().0) + 1; 4096];
+    window.fence(|epoch| epoch.put(next, 0, &buffer))?;
+    buffer.fill(u64::MAX);
+    let previous = (team.rank().0 + team.size() - 1) % team.size();
+    assert!(window.local()?.iter().all(|&value| value == u64::from(previous) + 1));
+    Ok(())
+}
+
+// covers: RMA-BAR-03
+fn every_fence_shows_the_last_round(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, team.size() as usize)?;
+    let me = team.rank().index();
+    for round in 1..=1000 {
+        window.fence(|epoch| {
+            for target in team.ranks() {
+                epoch.put(target, me, round)?;
+            }
+            Ok(())
+        })?;
+        for at in 0..window.len() {
+            assert_eq!(window.load(at)?, round);
+        }
+    }
+    Ok(())
+}
+
+fn one_fence_ends_a_phase_and_begins_the_next(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 2)?;
+    let next = Rank((team.rank().0 + 1) % team.size());
+    window.start_trace();
+    window.fence(|epoch| {
+        for round in 0..200 {
+            // Two cells in turns: one is put to while the other is read.
+            epoch.put(next, round as usize % 2, round)?;
+            epoch.fence()?;
+            assert_eq!(epoch.load(round as usize % 2)?, round);
+        }
+        Ok(())
+    })?;
+    let trace = window.take_trace();
+    let count = |call| trace.iter().filter(|event| event.call == call).count();
+    assert_eq!((count("fence"), count("put")), (202, 200));
+    let put = trace.iter().find(|event| event.call == "put").expect("there are 200");
+    assert_eq!((put.target, put.range.clone(), put.caller), (Some(next), Some(0..1), team.rank()));
+    assert!(put.location.file().ends_with("fences.rs"));
+    Ok(())
+}
+
+fn bodies_deliver_what_they_got(team: &Team) -> Outcome {
+    let mut window = Window::<u32>::allocate(team, 4)?;
+    window.local_mut()?.copy_from_slice(&[10, 11, 12, 13]);
+    let other = Rank(1 - team.rank().0);
+    let (one, many, swapped) = window.fence(|epoch| {
+        Ok((epoch.get_value(other, 1)?, epoch.get_vec(other, 2..4)?, epoch.compare_swap(other, 0, 10, 20)?))
+    })?;
+    assert_eq!((one, many.as_slice(), swapped), (11, &[12, 13][..], 10));
+    assert_eq!(window.load(0)?, 20);
+    let before = window.fence(|epoch| epoch.get_accumulate(other, 1..3, Sum, &[1, 2]))?;
+    assert_eq!(before, [11, 12]);
+    assert_eq!(*window.local()?, [20, 12, 14, 13]);
+    Ok(())
+}
+
+fn an_early_return_closes_the_fence(team: &Team) -> Outcome {
+    let mut window = Window::<u32>::allocate(team, 1)?;
+    let outcome = window.fence(|epoch| {
+        if team.rank() == Rank(1) {
+            epoch.put(Rank(0), 99, 1)?;
+        }
+        epoch.put(Rank(2), 0, 5)
+    });
+    match team.rank() {
+        Rank(1) => assert_eq!(kind_of(outcome), ErrorKind::OutOfBounds),
+        _ => outcome?,
+    }
+    // The fence was closed as if nothing had happened, and the window is in use.
+    window.fence(|_| ())?;
+    assert_eq!(*window.local()?, [if team.rank() == Rank(2) { 5 } else { 0 }]);
+    Ok(())
+}
+
+fn a_panic_in_a_phase_reaches_the_others(team: &Team) -> Outcome {
+    panics_in_a_phase(team, 0)
+}
+
+fn a_panic_between_phases_reaches_the_others(team: &Team) -> Outcome {
+    panics_in_a_phase(team, 3)
+}
+
+fn panics_in_a_phase(team: &Team, phases: usize) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 8)?;
+    window.local_mut()?.fill(7);
+    if team.rank() == Rank(1) {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            window.fence(|epoch| {
+                for _ in 0..phases {
+                    epoch.fence().expect("all ranks come to this one");
+                }
+                if epoch.load(0).is_ok() {
+                    panic!("on purpose");
+                }
+            })
+        }));
+        assert!(panicked.is_err());
+    } else {
+        let outcome = window.fence(|epoch| {
+            for _ in 0..phases {
+                epoch.fence()?;
+            }
+            Ok(())
+        });
+        let error = outcome.expect_err("rank 1 does not come to the closing fence");
+        assert_eq!(error.kind(), ErrorKind::PeerLost, "{error}");
+        assert_eq!(
+            (error.context().lost, error.context().evidence),
+            (Some(Rank(1)), Some(Evidence::Panicked))
+        );
+    }
+    // The window is out of use for epochs, and readable for its owner when everybody is out of the phase.
+    assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Poisoned);
+    assert_eq!(kind_of(window.lock(Rank(0), LockKind::Shared, |_| ())), ErrorKind::Poisoned);
+    assert_eq!(kind_of(window.start(Rank(0), Info::Strong).map(|_| ())), ErrorKind::Poisoned);
+    assert_eq!(kind_of(window.post(Origins::Any).map(|_| ())), ErrorKind::Poisoned);
+    team.barrier()?;
+    assert_eq!(*window.local()?, [7; 8]);
+    window.local_mut()?.fill(8);
+    Ok(())
+}
+
+// covers: RMA-BAR-06
+fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
+    let mut first = Window::<u8>::allocate(team, 1)?;
+    let mut second = Window::<u8>::allocate(team, 1)?;
+    let done = Window::<u8>::allocate(team, 1)?;
+    let (first_id, second_id) = (first.id(), second.id());
+    let window = if team.rank() == Rank(0) { &mut first } else { &mut second };
+    let error = window.fence(|_| ()).expect_err("the others fence another window");
+    assert_eq!(error.kind(), ErrorKind::CollectiveMismatch, "{error}");
+    for id in [first_id, second_id] {
+        assert!(error.to_string().contains(&format!("window {id}")), "{error}");
+    }
+    // A rank that leaves at once would be lost to those that have not looked yet.
+    for rank in team.ranks() {
+        done.lock(rank, LockKind::Shared, |epoch| epoch.accumulate(rank, 0, Sum, 1))?;
+    }
+    crate::until(|| u32::from(done.load(0).unwrap()) == team.size());
+    Ok(())
+}
+
+fn a_fence_meets_a_leaked_epoch(team: &Team) -> Outcome {
+    let mut window = Window::<u8>::allocate(team, 1)?;
+    let mut other = Window::<u8>::allocate(team, 1)?;
+    // A guard that lives keeps the window borrowed, so only leaked ones can meet a fence.
+    if team.rank() == Rank(0) {
+        std::mem::forget(window.post(Origins::Any)?);
+        assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::MixedSync);
+        assert_eq!(kind_of(window.free()), ErrorKind::EpochStillOpen);
+        other.post(Origins::Any)?.wait(1)?;
+    } else {
+        std::mem::forget(other.start(Rank(0), Info::Strong)?);
+        assert_eq!(kind_of(other.fence(|_| ())), ErrorKind::MixedSync);
+        // The leaked access is still open at rank 0; the handle's end completes it.
+        assert_eq!(kind_of(other.free()), ErrorKind::EpochStillOpen);
+    }
+    Ok(())
+}
+
+fn a_late_rank_finds_the_window_broken(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    let side = Window::<u64>::allocate(team, 1)?;
+    if team.rank() == Rank(0) {
+        assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Stalled);
+        // Rank 1 has not said that it writes, and won't get in any more: the own memory is the own again.
+        window.local_mut()?.fill(3);
+        side.lock(Rank(1), LockKind::Exclusive, |epoch| epoch.put(Rank(1), 0, 1))?;
+    } else {
+        crate::until(|| side.load(0).unwrap() == 1);
+        let outcome = window.fence(|epoch| epoch.put(Rank(0), 0, 9));
+        assert_eq!(kind_of(outcome), ErrorKind::Poisoned);
+        side.lock(Rank(0), LockKind::Exclusive, |epoch| epoch.put(Rank(0), 0, 1))?;
+    }
+    if team.rank() == Rank(0) {
+        crate::until(|| side.load(0).unwrap() == 1);
+        assert_eq!(*window.local()?, [3]);
+    }
+    Ok(())
+}

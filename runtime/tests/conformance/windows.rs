@@ -1,0 +1,227 @@
+//! Windows: creation, sizes, units, the end.
+
+use rma::{ErrorKind, Info, LockKind, Origins, Rank, Sum, Team, Window};
+
+use crate::{Case, Outcome, case, grace, kind_of, until};
+
+pub(crate) const CASES: &[Case] = &[
+    case!(creation_is_collective_and_puts_arrive, [1, 2, 4]),
+    case!(a_rank_that_skips_creation_is_named, [3]).stalling(),
+    case!(the_targets_unit_scales_the_displacement, [2, 3]),
+    case!(lengths_may_differ_and_be_zero, [2, 4]),
+    case!(a_window_without_memory_has_a_lock, [4]),
+    case!(windows_are_independent, [2]),
+    case!(memory_is_zeroed_and_aligned, [1, 2]),
+    case!(free_refuses_an_open_epoch, [2]),
+    case!(arguments_are_checked_first, [1, 3]),
+    case!(many_windows_come_and_go, [2]),
+    case!(shortage_is_an_error_on_every_rank, [2]),
+];
+
+// covers: RMA-WIN-01 -- the first half; the second is in the next case
+fn creation_is_collective_and_puts_arrive(team: &Team) -> Outcome {
+    let mut window = Window::<i64>::allocate(team, 128)?;
+    let me = team.rank();
+    window.fence(|epoch| epoch.put(Rank(0), me.index(), i64::from(me.0)))?;
+    if me == Rank(0) {
+        let expected: Vec<i64> = team.ranks().map(|rank| i64::from(rank.0)).collect();
+        assert_eq!(window.local()?[..expected.len()], expected);
+    }
+    Ok(())
+}
+
+// covers: RMA-WIN-01
+fn a_rank_that_skips_creation_is_named(team: &Team) -> Outcome {
+    if team.rank() == Rank(2) {
+        let error = team.barrier().expect_err("the others are elsewhere");
+        assert!(matches!(
+            error.kind(),
+            ErrorKind::CollectiveMismatch | ErrorKind::Stalled | ErrorKind::PeerLost
+        ));
+        return Ok(());
+    }
+    let error = Window::<i64>::allocate(team, 8).expect_err("rank 2 does not come");
+    match error.kind() {
+        ErrorKind::CollectiveMismatch | ErrorKind::Stalled => {}
+        other => panic!("{other:?}: {error}"),
+    }
+    assert!(error.to_string().contains("rank 2"), "{error}");
+    Ok(())
+}
+
+// covers: RMA-WIN-02
+fn the_targets_unit_scales_the_displacement(team: &Team) -> Outcome {
+    let unit = if team.rank() == Rank(0) { 8 } else { 24 };
+    let mut window = Window::<u64>::allocate_with_unit(team, 10, unit)?;
+    window.fence(|epoch| {
+        if team.rank() == Rank(0) {
+            epoch.put(Rank(0), 2, 7)?;
+            epoch.put(Rank(1), 2, 7)?;
+            // In bounds for 8 bytes a displacement, not for 24.
+            epoch.put(Rank(0), 9, 9)?;
+            assert_eq!(kind_of(epoch.put(Rank(1), 9, 9)), ErrorKind::OutOfBounds);
+        }
+        Ok(())
+    })?;
+    let local = window.local()?;
+    let at = |byte: usize| local[byte / 8];
+    match team.rank() {
+        Rank(0) => assert_eq!((at(16), local.iter().sum::<u64>()), (7, 16)),
+        Rank(1) => assert_eq!((at(48), local.iter().sum::<u64>()), (7, 7)),
+        _ => assert!(local.iter().all(|&value| value == 0)),
+    }
+    Ok(())
+}
+
+// covers: RMA-WIN-03
+fn lengths_may_differ_and_be_zero(team: &Team) -> Outcome {
+    let len = if team.rank() == Rank(0) { 16 } else { 0 };
+    let mut window = Window::<u8>::allocate(team, len)?;
+    assert_eq!((window.len_at(Rank(0))?, window.len_at(Rank(1))?), (16, 0));
+    if team.rank() == Rank(0) {
+        window.local_mut()?.copy_from_slice(&[5; 16]);
+    }
+    let got = window.fence(|epoch| {
+        assert_eq!(kind_of(epoch.put(Rank(1), 0, 1)), ErrorKind::OutOfBounds);
+        epoch.put(Rank(1), 0, Vec::new())?;
+        epoch.get_vec(Rank(0), 0..16)
+    })?;
+    assert_eq!(got, [5; 16]);
+    Ok(())
+}
+
+// covers: RMA-WIN-04
+fn a_window_without_memory_has_a_lock(team: &Team) -> Outcome {
+    const ROUNDS: u64 = 1000;
+    let lock = Window::<u8>::allocate(team, 0)?;
+    let counter = Window::<u64>::allocate(team, 1)?;
+    for _ in 0..ROUNDS {
+        lock.lock(Rank(0), LockKind::Exclusive, |_| {
+            // Nobody else is here, as the master lock says.
+            let free = Info::NoCheck;
+            let now =
+                counter.lock_with(Rank(0), LockKind::Exclusive, free, |epoch| epoch.get_value(Rank(0), 0))?;
+            counter.lock_with(Rank(0), LockKind::Exclusive, free, |epoch| epoch.put(Rank(0), 0, now + 1))
+        })?;
+    }
+    team.barrier()?;
+    if team.rank() == Rank(0) {
+        assert_eq!(counter.local()?[0], ROUNDS * u64::from(team.size()));
+    }
+    Ok(())
+}
+
+// covers: RMA-WIN-05
+fn windows_are_independent(team: &Team) -> Outcome {
+    let mut first = Window::<u64>::allocate(team, 1)?;
+    let mut second = Window::<u64>::allocate(team, 1)?;
+    match team.rank() {
+        Rank(0) => {
+            let first = first.post(Origins::Any)?;
+            // The origin is through its first start, and before or in its second.
+            until(|| first.load(0).unwrap() == 1);
+            grace();
+            second.store(0, 2)?;
+            second.post(Origins::Any)?.wait(1)?;
+            first.wait(1)?;
+        }
+        _ => {
+            let one = first.start(Rank(0), Info::Strong)?;
+            one.put(Rank(0), 0, 1)?;
+            let two = second.start(Rank(0), Info::Strong)?;
+            let seen = two.get_value(Rank(0), 0)?;
+            let seen = two.complete_with(seen)?;
+            one.complete()?;
+            assert_eq!(seen, 2, "the second start returned before the second window was posted");
+        }
+    }
+    Ok(())
+}
+
+// covers: RMA-WIN-06
+fn memory_is_zeroed_and_aligned(team: &Team) -> Outcome {
+    for len in [0, 1, 7, 1000, 100_000] {
+        // The second window may reuse the memory of the first.
+        for _ in 0..2 {
+            let mut window = Window::<u8>::allocate(team, len)?;
+            let mut local = window.local_mut()?;
+            assert_eq!(local.as_ptr().addr() % 64, 0);
+            assert!(local.iter().all(|&byte| byte == 0));
+            local.fill(0xff);
+        }
+        team.barrier()?;
+    }
+    Ok(())
+}
+
+// covers: RMA-WIN-09
+fn free_refuses_an_open_epoch(team: &Team) -> Outcome {
+    let mut window = Window::<u8>::allocate(team, 1)?;
+    if team.rank() == Rank(0) {
+        window.post(Origins::Any)?.wait(1)?;
+    } else {
+        // Only a leaked guard can leave an epoch open at this point, and only by value is a window freed, so that a put
+        // after it does not compile.
+        std::mem::forget(window.start(Rank(0), Info::Strong)?);
+        let error = window.free().expect_err("the access was never completed");
+        assert_eq!(error.kind(), ErrorKind::EpochStillOpen);
+    }
+    team.barrier()?;
+    let window = Window::<u8>::allocate(team, 1)?;
+    window.free()?;
+    Ok(())
+}
+
+// covers: RMA-WIN-11
+fn arguments_are_checked_first(team: &Team) -> Outcome {
+    let unit = if team.rank().0 + 1 == team.size() { 0 } else { 1 };
+    assert_eq!(kind_of(Window::<u8>::allocate_with_unit(team, 4, unit)), ErrorKind::BadDispUnit);
+    let mut window = Window::<u64>::allocate(team, 4)?;
+    let nobody = Rank(team.size());
+    let out = ErrorKind::RankOutOfRange;
+    assert_eq!(kind_of(window.len_at(nobody)), out);
+    assert_eq!(kind_of(window.target_posted(nobody)), out);
+    assert_eq!(kind_of(window.lock(nobody, LockKind::Shared, |_| ())), out);
+    assert_eq!(kind_of(window.start(nobody, Info::Strong).map(|_| ())), out);
+    assert_eq!(kind_of(window.start_group(&[nobody], Info::Strong).map(|_| ())), out);
+    assert_eq!(kind_of(window.access(&[Rank(u32::MAX)], Info::NoCheck, |_| ())), out);
+    assert_eq!(kind_of(window.post(Origins::Group(&[nobody])).map(|_| ())), out);
+    let mut buffer = [0; 1];
+    window.fence(|epoch| {
+        assert_eq!(kind_of(epoch.put(nobody, 0, 1)), out);
+        assert_eq!(kind_of(epoch.get(nobody, 0, &mut buffer)), out);
+        assert_eq!(kind_of(epoch.accumulate(nobody, 0, Sum, 1)), out);
+        assert_eq!(kind_of(epoch.get_value(nobody, 0)), out);
+        assert_eq!(kind_of(epoch.get_vec(nobody, 0..1)), out);
+        assert_eq!(kind_of(epoch.fetch_op(nobody, 0, Sum, 1)), out);
+        assert_eq!(kind_of(epoch.compare_swap(nobody, 0, 1, 1)), out);
+        assert_eq!(kind_of(epoch.get_accumulate(nobody, 0, Sum, 1)), out);
+    })?;
+    Ok(())
+}
+
+fn many_windows_come_and_go(team: &Team) -> Outcome {
+    let mut kept = Vec::new();
+    for round in 0..2000_u64 {
+        let window = Window::<u64>::allocate(team, 64)?;
+        window.lock(Rank(0), LockKind::Shared, |epoch| epoch.fetch_op(Rank(0), 0, Sum, round))?;
+        if round % 8 == 0 {
+            kept.push(window);
+        }
+    }
+    team.barrier()?;
+    if team.rank() == Rank(0) {
+        for (index, window) in kept.iter().enumerate() {
+            assert_eq!(window.local()?[0], 8 * index as u64 * u64::from(team.size()));
+        }
+    }
+    Ok(())
+}
+
+fn shortage_is_an_error_on_every_rank(team: &Team) -> Outcome {
+    let len = if team.rank() == Rank(0) { usize::MAX / 16 } else { 8 };
+    assert_eq!(kind_of(Window::<u64>::allocate(team, len)), ErrorKind::System);
+    // The team is as good as before.
+    Window::<u64>::allocate(team, 8)?;
+    Ok(())
+}

@@ -1,0 +1,229 @@
+//! Ranks that are killed, stopped, fail, panic or leave, and a launcher that is killed: the others learn it by a typed
+//! error within a second, and nothing is left.
+#![forbid(unsafe_code)]
+
+mod common;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{Ended, Job, RANKS, assert_gone, assert_nothing_left, run, signal};
+
+/// How often each rank is killed. The long runs ask for hundreds by `RMA_TEST_KILLS`.
+fn rounds() -> u32 {
+    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
+
+const KIND: [&str; 2] = ["shm", "local"];
+
+/// What a rank says about the rank that it lost.
+fn lost(rank: u32, lost: u32, evidence: &str) -> String {
+    format!("rank {rank} got PeerLost lost Some(Rank({lost})) evidence Some({evidence})")
+}
+
+/// Asserts that every rank but one has lost this one, with this evidence.
+#[track_caller]
+fn assert_all_lost(ended: &Ended, ranks: u32, victim: u32, evidence: &str) {
+    for rank in (0..ranks).filter(|&rank| rank != victim) {
+        assert_eq!(ended.lines(&lost(rank, victim, evidence)).len(), 1, "rank {rank}: {ended:#?}");
+    }
+}
+
+/// A number that differs from call to call.
+fn some_number(seed: u32) -> u64 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    (u64::from(clock.subsec_nanos()) ^ u64::from(seed)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+#[test]
+fn a_killed_rank_is_named_with_its_signal() {
+    for round in 0..rounds() {
+        for victim in 0..3 {
+            let mut job = Job::start("-n 3", "forever");
+            let launcher = job.id();
+            let processes = job.processes(3);
+            // A point somewhere in thousands of barriers: before, in or after the victim's arrival.
+            thread::sleep(Duration::from_micros(some_number(round * 3 + victim) % 20_000));
+            let killed = Instant::now();
+            signal(processes[victim as usize], "KILL");
+            for _ in 0..2 {
+                job.wait_line("got");
+            }
+            // One second by requirement, and as much again for a busy machine.
+            assert!(killed.elapsed() < Duration::from_secs(2), "{:?}", killed.elapsed());
+            let ended = job.end();
+            assert_all_lost(&ended, 3, victim, "Signalled(9)");
+            assert_eq!(ended.code(), Some(128 + 9), "{ended:#?}");
+            ended.says(&format!("rma-run: rank {victim} (process {})", processes[victim as usize]));
+            ended.says("was killed by signal 9 (SIGKILL)");
+            assert_gone(&processes, Duration::ZERO);
+            assert_nothing_left(launcher);
+        }
+    }
+}
+
+#[test]
+fn a_stopped_rank_stalls_the_others_and_may_wake() {
+    let mut job = Job::start("-n 3 --timeout 1", "forever");
+    let processes = job.processes(3);
+    signal(processes[1], "STOP");
+    let first = job.wait_line("got");
+    let second = job.wait_line("got");
+    for line in [&first, &second] {
+        assert!(line.contains("got Stalled"), "{line}");
+        assert!(
+            line.contains(&format!("rank 1 does not wait (process {} is stopped)", processes[1]))
+                || line.contains(&format!("rank 1 waits in barrier since")),
+            "{line}"
+        );
+        assert!(line.contains("is stopped"), "{line}");
+    }
+    signal(processes[1], "CONT");
+    // The others have left with an error meanwhile, or their leaving is seen through the broken team.
+    let woken = job.wait_line("rank 1 got");
+    assert!(woken.contains("PeerLost") || woken.contains("Poisoned") || woken.contains("Stalled"), "{woken}");
+    let ended = job.end();
+    assert_eq!(ended.code(), Some(1), "{ended:#?}");
+    assert_gone(&processes, Duration::ZERO);
+}
+
+#[test]
+fn a_rank_that_stays_stopped_is_ended_with_the_job() {
+    let mut job = Job::start("-n 2 --timeout 1", "forever");
+    let launcher = job.id();
+    let processes = job.processes(2);
+    signal(processes[1], "STOP");
+    let ended = job.end();
+    assert_eq!(ended.code(), Some(1), "{ended:#?}");
+    assert_gone(&processes, Duration::ZERO);
+    assert_nothing_left(launcher);
+}
+
+#[test]
+fn a_killed_launcher_leaves_no_rank() {
+    for program in ["forever", "sleep 100"] {
+        let mut job = Job::start("-n 4", program);
+        let launcher = job.id();
+        let processes = job.processes(4);
+        signal(launcher, "KILL");
+        assert_gone(&processes, Duration::from_secs(5));
+        job.end();
+        assert_nothing_left(launcher);
+    }
+    // A rank behind a shell dies with the shell, which dies with the launcher.
+    let script = format!("{RANKS} sleep 100; true");
+    let mut job = Job::start_words(["-n", "2", "sh", "-c", &script], b"");
+    let launcher = job.id();
+    let processes = job.processes(2);
+    signal(launcher, "KILL");
+    assert_gone(&processes, Duration::from_secs(5));
+    job.end();
+    assert_nothing_left(launcher);
+}
+
+// covers: RMA-ERR-02
+#[test]
+fn an_error_reaches_the_others() {
+    for transport in KIND {
+        for victim in 0..3 {
+            let ended = run(&format!("-n 3 --transport {transport}"), &format!("fail {victim}"));
+            assert_eq!(ended.code(), Some(1), "{ended:#?}");
+            assert_all_lost(&ended, 3, victim, "ReturnedError");
+            ended.says(&format!("rank {victim}: error: failed on purpose"));
+            if transport == "shm" {
+                ended.says(&format!("rma-run: rank {victim} (process"));
+                ended.says("exited with status 1");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_panic_reaches_the_others() {
+    for transport in KIND {
+        for victim in 0..3 {
+            let ended = run(&format!("-n 3 --transport {transport}"), &format!("panic {victim}"));
+            assert_eq!(ended.code(), Some(101), "{ended:#?}");
+            assert_all_lost(&ended, 3, victim, "Panicked");
+            ended.says("panicked on purpose");
+            for line in ended.lines("got PeerLost") {
+                let numbers: Vec<u64> =
+                    line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+                assert!(*numbers.last().unwrap() < 2000, "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_early_is_missed() {
+    for transport in KIND {
+        for victim in 0..3 {
+            let ended = run(&format!("-n 3 --transport {transport}"), &format!("leave {victim}"));
+            assert_eq!(ended.code(), Some(1), "{ended:#?}");
+            assert_all_lost(&ended, 3, victim, "Finished");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_exits_the_process_is_missed() {
+    for code in [0, 3, 255] {
+        let ended = run("-n 3", &format!("exit 1 {code}"));
+        assert_all_lost(&ended, 3, 1, &format!("ProcessExited({code})"));
+        // A process that exits with 0 has not failed; those that miss it have.
+        let expected = if code == 0 { 1 } else { code };
+        assert_eq!(ended.code(), Some(expected), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_program_that_never_joins_is_missed() {
+    let script = format!("if [ $RMA_RANK = 1 ]; then exit 7; else exec {RANKS} forever; fi");
+    let ended = Job::start_words(["-n", "3", "sh", "-c", &script], b"").end();
+    assert_eq!(ended.code(), Some(7), "{ended:#?}");
+    for rank in [0, 2] {
+        ended.says(&format!(
+            "rank {rank}: error: barrier by rank {rank} lost rank 1: its process exited with status 7"
+        ));
+    }
+}
+
+#[test]
+fn survivors_that_notice_nothing_are_ended_after_a_grace_time() {
+    let ended = run("-n 3", "stubborn 2");
+    assert_eq!(ended.code(), Some(1), "{ended:#?}");
+    assert!(Duration::from_secs(2) <= ended.took, "survivors had time to report");
+    assert!(ended.took < Duration::from_secs(20), "{:?}", ended.took);
+    ended.says("rma-run: rank 2 (process");
+    ended.says("did not end by itself and was ended");
+}
+
+#[test]
+fn a_stall_says_who_waits_for_whom() {
+    for transport in KIND {
+        let ended = run(&format!("-n 3 --timeout 0.5 --transport {transport}"), "stalled");
+        for rank in [0, 1] {
+            let seen = ended.lines(&format!("rank {rank} got Stalled"));
+            assert_eq!(seen.len(), 1, "{ended:#?}");
+            assert!(seen[0].contains("rank 2 does not wait"), "{ended:#?}");
+        }
+        assert!(!ended.lines("rank 0 waits in barrier since 0.5 s").is_empty(), "{ended:#?}");
+    }
+}
+
+#[test]
+fn different_collective_calls_are_told_apart() {
+    for transport in KIND {
+        for ranks in [2, 3, 5] {
+            let ended = run(&format!("-n {ranks} --timeout 20 --transport {transport}"), "mismatch");
+            assert_eq!(ended.code(), Some(0), "{ended:#?}");
+            assert_eq!(ended.lines("got CollectiveMismatch").len(), ranks, "{ended:#?}");
+            let said = ended.lines("rank 0 got");
+            assert!(
+                said[0].contains("broadcast by rank 0 met a different collective call, against barrier"),
+                "{said:?}"
+            );
+        }
+    }
+}
