@@ -55,7 +55,7 @@ impl fmt::Display for Evidence {
 /// put of elements 1000..1064 on window 3 at rank 2 by rank 0 reaches outside the window: its length is 1024
 /// ```
 ///
-/// `Debug` adds the kind and the source location of the call. The ranks in an error are ranks of the team or
+/// The coordinates are those of RMA-ERR-01. `Debug` adds the kind and the source location of the call. The ranks in an error are ranks of the team or
 /// window that the call was made on.
 #[derive(Clone)]
 pub struct Error {

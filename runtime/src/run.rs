@@ -41,12 +41,13 @@ impl Job {
         Job { ranks, limit: None }
     }
 
-    /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`].
+    /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`] (RMA-PROG-11).
     pub fn time_limit(self, limit: Duration) -> Job {
         Job { limit: Some(limit), ..self }
     }
 
-    /// Runs `body` as every rank and returns what each returned, in the order of ranks.
+    /// Runs `body` as every rank and returns what each returned, in the order of ranks, once all have. A rank that never
+    /// returns keeps the call: a thread cannot be ended from outside.
     ///
     /// A value that `body` returns ends the rank in order, also if the value is an `Err`; see
     /// [`try_spawn`](Job::try_spawn) for bodies that can fail.
@@ -165,8 +166,8 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// The same program text runs in every way of being started: by `rma-run -n 4 ./prog` as one process per rank, by
 /// `rma-run --transport local` as threads of one process, and alone as a job of one rank.
 ///
-/// Leaving is collective: a rank whose body has returned waits until all ranks have, so that its memory stays
-/// reachable. A rank that returns an error, panics or dies does not wait, and is not waited for.
+/// Leaving is collective (RMA-PROG-10): a rank whose body has returned waits until all ranks have, so that its memory
+/// stays reachable. A rank that returns an error, panics or dies does not wait, and is not waited for.
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -179,7 +180,7 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 ///
 /// # Errors
 /// An error that `body` returns is printed on standard error with its rank; the other ranks learn of it
-/// ([`Evidence::ReturnedError`]), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
+/// ([`Evidence::ReturnedError`], RMA-ERR-02), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
 /// process describes no rank of a job.
 pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode {
     let (part, limit) = match environment::read(|name| std::env::var_os(name)) {

@@ -124,7 +124,7 @@ const fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Team {
-    /// Waits until all members have come. Has no effect on windows.
+    /// Waits until all members have come. Has no effect on windows (RMA-BAR-04).
     ///
     /// Budget: two read-modify-writes of one cache line for the last member, one for the others.
     ///
