@@ -28,6 +28,7 @@ macro_rules! messages {
 
         /// The whole table, for the test that looks for a case per row.
         #[cfg(test)]
+        #[allow(dead_code)] // Only the tests that include this file use it.
         pub(crate) const ALL: &[Message] = &[$($name),*];
     };
 }
@@ -275,6 +276,7 @@ impl Errors {
 
     /// The texts, in order of discovery.
     #[cfg(test)]
+    #[allow(dead_code)] // Only the tests that include this file use it.
     pub(crate) fn texts(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
     }

@@ -371,7 +371,7 @@ enum Shape {
 
 /// A place in a window, as written.
 enum Written {
-    Remote { layer: usize, rank: Expr, index: Expr },
+    Remote { layer: usize, rank: Box<Expr>, index: Expr },
     Local { layer: usize, index: Expr },
 }
 
@@ -420,7 +420,7 @@ impl Cutter<'_> {
         if call.args.len() != 1 {
             return None;
         }
-        Some(Written::Remote { layer, rank: call.args[0].clone(), index: (*index.index).clone() })
+        Some(Written::Remote { layer, rank: Box::new(call.args[0].clone()), index: (*index.index).clone() })
     }
 
     /// As `place`, seen through the `&` of an argument.
@@ -452,9 +452,9 @@ impl Cutter<'_> {
         Section { index: Box::new(index) }
     }
 
-    fn remote(&mut self, mut rank: Expr, index: Expr, layer: usize) -> Remote {
+    fn remote(&mut self, mut rank: Box<Expr>, index: Expr, layer: usize) -> Remote {
         self.operand(&mut rank);
-        Remote { rank: Box::new(rank), section: self.section(index, layer) }
+        Remote { rank, section: self.section(index, layer) }
     }
 
     /// Walks an expression whose value is taken.

@@ -74,7 +74,7 @@ pub(crate) fn read(attribute: TokenStream, item: TokenStream, errors: &mut Error
         }
         _ => 0,
     };
-    if !(1 <= number && number <= RANKS_MAX) {
+    if number == 0 || RANKS_MAX < number {
         match ranks {
             Some(value) => errors.push(&value, &say::TEST_RANKS, &[]),
             None => errors.push_at(Span::call_site(), &say::TEST_RANKS, &[]),

@@ -46,7 +46,7 @@ pub fn assembly_of<'a>(assembly: &'a str, name: &str) -> Vec<&'a str> {
     between(assembly, begins, |line| line.starts_with(".Lfunc_end"))
 }
 
-fn between<'a>(text: &'a str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str) -> bool) -> Vec<&'a str> {
+fn between(text: &str, begins: impl Fn(&str) -> bool, ends: impl Fn(&str) -> bool) -> Vec<&str> {
     text.lines()
         .skip_while(|line| !begins(line))
         .skip(1)

@@ -3,7 +3,7 @@
 use rma::{Rank, Team, Window, rma_test};
 
 mod inside {
-    #![allow(dead_code)]
+    #![allow(dead_code, unreachable_pub)]
     pub mod rma {}
     pub struct Result;
     pub struct Sum;
