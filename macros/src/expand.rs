@@ -23,6 +23,8 @@ pub(crate) fn function(function: Function) -> TokenStream {
     Filler { accesses: &body.accesses, layers: &layers }.visit_block_mut(&mut item.block);
     let answer = match pends(&layers, &body) {
         true => {
+            // A body may end in `Ok(place)`, which becomes `Ok(call?)`.
+            item.attrs.push(syn::parse_quote!(#[allow(clippy::needless_question_mark)]));
             let returned = returned(&item);
             quote!(::rma::private::Answer<_, #returned>)
         }

@@ -36,7 +36,7 @@ fn expanded(source: &str) -> String {
                 };
                 items.extend(syn::parse2::<syn::File>(tokens).expect("the expansion is Rust").items);
             }
-            Err(item) => items.push(item),
+            Err(item) => items.push(*item),
         }
     }
     file.items = items;
@@ -45,10 +45,12 @@ fn expanded(source: &str) -> String {
 
 type Annotated = (String, proc_macro2::TokenStream, proc_macro2::TokenStream);
 
-fn annotated(item: syn::Item) -> Result<Annotated, syn::Item> {
-    let syn::Item::Fn(mut function) = item else { return Err(item) };
+fn annotated(item: syn::Item) -> Result<Annotated, Box<syn::Item>> {
+    let syn::Item::Fn(mut function) = item else { return Err(Box::new(item)) };
     let ours = |attr: &syn::Attribute| attr.path().is_ident("rma_epoch") || attr.path().is_ident("rma_test");
-    let Some(at) = function.attrs.iter().position(ours) else { return Err(syn::Item::Fn(function)) };
+    let Some(at) = function.attrs.iter().position(ours) else {
+        return Err(Box::new(syn::Item::Fn(function)));
+    };
     let name = function.attrs[at].path().segments[0].ident.to_string();
     let attribute = match function.attrs.remove(at).meta {
         syn::Meta::List(list) => list.tokens,

@@ -1,4 +1,5 @@
 //! Operations that fetch.
+#[allow(clippy::needless_question_mark)]
 fn all(w: &Window<u64>, owner: Rank) -> rma::Result<(u64, u64, u64)> {
     ::rma::private::lock(
         w,

@@ -9,6 +9,7 @@ fn exchange(u: &mut Window<f64>, left: Rank, right: Rank, n: usize) -> rma::Resu
         },
     )
 }
+#[allow(clippy::needless_question_mark)]
 fn two_phases(u: &mut Window<f64>, right: Rank, halo: &[f64]) -> rma::Result<f64> {
     ::rma::private::fence(
         u,

@@ -1,4 +1,5 @@
 //! Everything that a get can fill.
+#[allow(clippy::needless_question_mark)]
 fn gets(
     u: &mut Window<f64>,
     right: Rank,

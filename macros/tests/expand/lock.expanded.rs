@@ -1,4 +1,5 @@
 //! Atomic operations and local accesses under a lock.
+#[allow(clippy::needless_question_mark)]
 fn take_ticket(counter: &Window<u64>, owner: Rank) -> rma::Result<u64> {
     ::rma::private::lock(
         counter,

@@ -1,4 +1,5 @@
 //! Several windows in one epoch, and epochs of several kinds around one body.
+#[allow(clippy::needless_question_mark)]
 fn both(u: &mut Window<f64>, v: &mut Window<f64>, right: Rank) -> rma::Result<f64> {
     ::rma::private::fence(
         u,

@@ -6,10 +6,7 @@ use rma::{Element, Rank, Team, Window, rma_epoch, rma_test};
 #[rma_epoch(fence(u))]
 #[must_use = "it was fetched at some cost"]
 #[inline(never)]
-pub(crate) fn fetch<T: Element>(u: &mut Window<T>, from: Rank, at: usize) -> rma::Result<T>
-where
-    T: Copy,
-{
+pub(crate) fn fetch<T: Element>(u: &mut Window<T>, from: Rank, at: usize) -> rma::Result<T> {
     Ok(u.at(from)[at])
 }
 

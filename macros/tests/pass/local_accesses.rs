@@ -11,7 +11,8 @@ fn own(w: &Window<u64>, me: Rank) -> rma::Result<u64> {
     buffer.copy_from_slice(&w[0..2]);
     w[2..4].copy_from_slice(&buffer);
     assert_eq!(w[2], 3, "the copy of {}", w[0]);
-    println!("{}", format!("{} {name}", w[3], name = w[1]));
+    let text = format!("{} {name}", w[3], name = w[1]);
+    assert_eq!(text, "7 7");
     let sum: u64 = (0..4).map(|i| w[i]).sum();
     Ok(sum.max(w[0]))
 }
