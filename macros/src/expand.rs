@@ -4,7 +4,7 @@
 //! to the opening functions of `rma::private`, innermost layer inside, and whatever way control leaves a closure (its
 //! end, `return`, `?`, a panic), the function that called it closes the epoch.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
@@ -234,7 +234,23 @@ impl Filler<'_> {
     }
 
     fn index(&mut self, section: &Section) -> Expr {
-        self.filled(&section.index)
+        let mut index = self.filled(&section.index);
+        if let Expr::Range(range) = &mut index
+            && range.start.is_none()
+        {
+            range.start = Some(syn::parse_quote!(0));
+        }
+        index
+    }
+
+    /// A range of one's own part, as begin and end.
+    fn own_range(&mut self, section: &Section) -> Expr {
+        match self.index(section) {
+            Expr::Range(syn::ExprRange { start, limits: syn::RangeLimits::Closed(_), end, .. }) => {
+                syn::parse_quote!(#start..#end + 1)
+            }
+            other => other,
+        }
     }
 
     /// The origin of a transfer into the window of `layer`.
@@ -254,7 +270,7 @@ impl Filler<'_> {
             Origin::Own { layer: own, section } if *own == layer => own_part(&self.index(section)),
             // Another window is no origin that the transfer could name, so its elements are copied now.
             Origin::Own { layer: own, section } => {
-                let index = self.index(section);
+                let index = self.own_range(section);
                 let own = self.name(*own);
                 match bare(&index) {
                     Expr::Range(_) => quote!(::rma::private::copy(#own, #index)),
@@ -312,15 +328,20 @@ impl Filler<'_> {
             }
             Act::Update { section, operator, value } => {
                 let (index, value) = (self.index(section), self.filled(value));
-                quote_spanned!(span=> ::rma::private::update(#u, #index, |old| old #operator (#value)))
+                // Names of the macro's own, which the program's expressions cannot mean.
+                let [old, new] = ["old", "change"].map(|name| Ident::new(name, Span::mixed_site()));
+                quote_spanned!(span=> {
+                    let #new = #value;
+                    ::rma::private::update(#u, #index, |#old| #old #operator #new)
+                })
             }
             Act::Fence => quote_spanned!(span=> ::rma::private::next_phase(#u)),
             Act::Read { section, buffer } => {
-                let (index, buffer) = (self.index(section), self.filled(buffer));
+                let (index, buffer) = (self.own_range(section), self.filled(buffer));
                 quote_spanned!(span=> ::rma::private::read(#u, #index, &mut #buffer[..]))
             }
             Act::Write { section, buffer } => {
-                let (index, buffer) = (self.index(section), self.filled(buffer));
+                let (index, buffer) = (self.own_range(section), self.filled(buffer));
                 quote_spanned!(span=> ::rma::private::write(#u, #index, #buffer))
             }
         }

@@ -95,6 +95,11 @@ use proc_macro::TokenStream;
 /// | `buffer.copy_from_slice(&u[a..b]);`, `u[a..b].copy_from_slice(&buffer);` | a copy from or to one's own memory |
 /// | `u.fence()?;` | in a `fence` epoch: ends a phase and opens the next |
 ///
+/// The handle also answers `u.len()`, `u.len_at(r)?`, `u.rank()` and `u.size()`. A range needs its end: `a..u.len()`.
+///
+/// A buffer that is lent must outlive the epoch, so it comes from outside the body; what the body makes itself it hands
+/// over by value.
+///
 /// A rank is a `Rank` or a bare number. Transfers of one epoch have no order among themselves: do not put to and get
 /// from one place in one epoch.
 ///

@@ -157,6 +157,10 @@ messages! {
         "places with more than one axis are not built yet",
         "a tuple as index",
         "transfer row by row: `u.at(r)[start..start + n].copy_from_slice(&row)`";
+    OPEN_RANGE = "open_range", "RMA-COMM-01",
+        "a range of a window needs an end",
+        "ends nowhere",
+        "write it out, for example `a..{0}.len()` for one's own part, `a..{0}.len_at(rank)?` for another's";
     NO_SUCH_ACCUMULATE = "no_such_accumulate", "RMA-COMM-04",
         "no accumulate does what `{0}` does",
         "applied to memory of another rank",

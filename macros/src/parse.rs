@@ -448,6 +448,11 @@ impl Cutter<'_> {
         if let Expr::Tuple(tuple) = bare(&index) {
             self.errors.push(tuple, &say::TWO_DIMENSIONAL, &[&self.layers[layer].window]);
         }
+        if let Expr::Range(range) = bare(&index)
+            && range.end.is_none()
+        {
+            self.errors.push(range, &say::OPEN_RANGE, &[&self.layers[layer].window]);
+        }
         self.operand(&mut index);
         Section { index: Box::new(index) }
     }
@@ -667,6 +672,12 @@ impl Cutter<'_> {
             name if name == "fence" || opens.contains(&name) => {
                 self.errors.push(call, &say::NESTED_EPOCH, &[&window, &kind.word()]);
                 Some(unit(span))
+            }
+            // What the handle knows about its window; asking is no way to get a pending value.
+            "rank" | "size" | "len" | "is_empty" | "len_at" => {
+                let mut call = call.clone();
+                call.args.iter_mut().for_each(|argument| self.operand(argument));
+                Some(Expr::MethodCall(call))
             }
             "at" if call.args.len() == 1 => {
                 self.errors.push(call, &say::PLACE_WITHOUT_INDEX, &[&window]);

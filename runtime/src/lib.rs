@@ -1,4 +1,12 @@
 //! One-sided communication: windows, epochs and transfers between the ranks of a job.
+//!
+//! # Where to begin
+//!
+//! - [`rma_epoch`]: the annotation with which ordinary Rust says what moves. Its page has a ring of ranks in twenty lines, the
+//!   table of places and operators, and an example of each kind of epoch.
+//! - [`Window`]: memory that other ranks can reach, and the calls behind the annotation.
+//! - [`spawn`] runs ranks as threads of one process, [`run`] makes a program that `rma-run -n 4 ./program` starts as four.
+//! - [`rma_test`]: tests that run as a job.
 #![deny(unsafe_code)]
 
 mod element;

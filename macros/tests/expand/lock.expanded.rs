@@ -40,7 +40,10 @@ fn bump(w: &Window<u64>, me: Rank, into: &mut [u64]) -> rma::Result<u64> {
         ::rma::private::Info::Strong,
         |w| -> rma::Result<u64> {
             ::rma::private::store(w, 0, ::rma::private::load(w, 1) + 2);
-            ::rma::private::update(w, 2, |old| old * (::rma::private::load(w, 3)));
+            {
+                let change = ::rma::private::load(w, 3);
+                ::rma::private::update(w, 2, |old| old * change)
+            };
             ::rma::private::read(w, 4..6, &mut into[1..3][..]);
             ::rma::private::write(w, 4..6, &[1, 2]);
             println!("{}", ::rma::private::load(w, 0));

@@ -6,10 +6,14 @@ use rma::{Rank, Team, Window, rma_epoch, rma_test};
 fn own(w: &Window<u64>, me: Rank) -> rma::Result<u64> {
     w[0] = 3;
     w[1] = w[0] * 2;
-    w[1] += 1;
+    let (old, change) = (4, "1");
+    w[1] += old;
+    w[1] -= 4 + change.parse::<u64>().unwrap_or(7);
+    w[1] += 2;
+    assert_eq!(w.len(), 4);
     let mut buffer = [0; 2];
-    buffer.copy_from_slice(&w[0..2]);
-    w[2..4].copy_from_slice(&buffer);
+    buffer.copy_from_slice(&w[..=1]);
+    w[2..w.len()].copy_from_slice(&buffer);
     assert_eq!(w[2], 3, "the copy of {}", w[0]);
     let text = format!("{} {name}", w[3], name = w[1]);
     assert_eq!(text, "7 7");
