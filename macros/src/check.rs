@@ -152,6 +152,14 @@ fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Error
     if transfer.is_none() && refused {
         errors.push(&access.written, &say::STORE_WHILE_EXPOSED, &[&layer.window, &layer.kind.word()]);
     }
+    // A load is right for bytes that no peer updates meanwhile, which only the program knows. But what a body returns is
+    // wanted as it is after the epoch, and that is not loaded yet.
+    let unsure = |state: State| {
+        !matches!(state.local_access(LocalOp::Load), LocalAccess::Plain | LocalAccess::Volatile)
+    };
+    if matches!(access.act, Act::Load { returned: true, .. }) && states.iter().all(unsure) {
+        errors.push(&access.written, &say::LOAD_RETURNED, &[&layer.window, &layer.kind.closing()]);
+    }
     if let Some(remote) = access.act.remote()
         && let Some(rank) = literal(&remote.rank)
         && !opens(layer, rank)

@@ -258,7 +258,7 @@ impl Filler<'_> {
         match origin {
             Origin::Value(value) => {
                 let value = self.filled(value);
-                quote!([#value])
+                quote_spanned!(value.span()=> [#value])
             }
             Origin::Buffer(buffer) => match bare(buffer) {
                 Expr::Reference(reference) => {
@@ -318,7 +318,7 @@ impl Filler<'_> {
                     (self.remote(at), self.filled(expected), self.filled(new));
                 quote_spanned!(span=> #u.compare_swap(#rank, #index, #expected, #new)?)
             }
-            Act::Load { section } => {
+            Act::Load { section, .. } => {
                 let index = self.index(section);
                 quote_spanned!(span=> ::rma::private::load(#u, #index))
             }

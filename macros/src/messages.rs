@@ -206,6 +206,11 @@ messages! {
         "a store into the window `{0}` while its {1} epoch lets other ranks write to it",
         "stored to here",
         "store before or after, in a `local({0})` epoch, or keep what changes meanwhile in a second window";
+    LOAD_RETURNED = "load_returned", "VIS-EX2-05",
+        "the body returns what window `{0}` holds before {1} that ends this epoch, when puts of other ranks may be missing",
+        "loaded too early",
+        "read it after the function has returned, in a `local({0}, read)` epoch or by `{0}.load(i)`; if the old value is meant, \
+         load it into a variable first";
     NO_TRANSFER_IN_KIND = "no_transfer_in_kind", "RMA-MAC-05",
         "a {0} in an epoch of kind `{1}`, which opens no other rank's window",
         "reaches another rank",

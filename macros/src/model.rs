@@ -207,9 +207,10 @@ pub(crate) enum Act {
     },
     /// `u.fence()`, in the middle of a fence epoch.
     Fence,
-    /// `u[i]` as a value.
+    /// `u[i]` as a value, which may be what the body returns.
     Load {
         section: Section,
+        returned: bool,
     },
     /// `u[i] = value`.
     Store {

@@ -37,7 +37,7 @@ pub(crate) fn function(attribute: TokenStream, item: TokenStream, errors: &mut E
         accesses: Vec::new(),
         steps: vec![Vec::new()],
         closures: 0,
-        statement: false,
+        position: Position::Returned,
     };
     if !layers.is_empty() {
         cutter.visit_block_mut(&mut item.block);
@@ -358,8 +358,18 @@ struct Cutter<'a> {
     steps: Vec<Vec<Step>>,
     /// How many closures enclose the current expression.
     closures: usize,
-    /// Whether the current expression is a statement of its own, whose value nobody takes.
-    statement: bool,
+    position: Position,
+}
+
+/// What becomes of the value of an expression.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Position {
+    /// Nobody takes it.
+    Statement,
+    /// It leaves the body, as it is or as a member of a tuple.
+    Returned,
+    /// Something in the body takes it.
+    Operand,
 }
 
 /// How much a place names, as far as its text tells.
@@ -462,11 +472,16 @@ impl Cutter<'_> {
         Remote { rank, section: self.section(index, layer) }
     }
 
+    /// Runs `walk` where values become what `position` says.
+    fn at_position(&mut self, position: Position, walk: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.position, position);
+        walk(self);
+        self.position = before;
+    }
+
     /// Walks an expression whose value is taken.
     fn operand(&mut self, expr: &mut Expr) {
-        let statement = std::mem::replace(&mut self.statement, false);
-        self.visit_expr_mut(expr);
-        self.statement = statement;
+        self.at_position(Position::Operand, |cutter| cutter.visit_expr_mut(expr));
     }
 
     /// Notes a get into one's own memory, which must be that of the same window.
@@ -742,7 +757,7 @@ impl Cutter<'_> {
             }
             "to_vec" => Act::Get { from: self.remote(rank, index, layer), into: Destination::PendingVec },
             "min" | "max" => {
-                if !self.statement {
+                if self.position != Position::Statement {
                     self.errors.push(call, &say::ACCUMULATE_AS_VALUE, &[&name]);
                     return unit(span);
                 }
@@ -792,7 +807,8 @@ impl Cutter<'_> {
             }
             Written::Local { layer, index } => {
                 let section = self.section(index, layer);
-                Some(self.cut(layer, Act::Load { section }, expr))
+                let returned = self.position == Position::Returned;
+                Some(self.cut(layer, Act::Load { section, returned }, expr))
             }
         }
     }
@@ -901,25 +917,27 @@ impl VisitMut for Cutter<'_> {
             return;
         }
         // The last expression of a block stands where the block stands; of everything else the value is taken.
-        let statement = match expr {
-            Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Unsafe(_) => self.statement,
-            Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => true,
-            _ => false,
+        let position = match expr {
+            Expr::If(_) | Expr::Match(_) | Expr::Block(_) | Expr::Unsafe(_) => self.position,
+            Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_) => Position::Statement,
+            Expr::Return(_) => Position::Returned,
+            Expr::Tuple(_) | Expr::Paren(_) if self.position == Position::Returned => Position::Returned,
+            Expr::Call(call) if self.position == Position::Returned && is_word(&call.func, "Ok") => {
+                Position::Returned
+            }
+            _ => Position::Operand,
         };
-        let statement = std::mem::replace(&mut self.statement, statement);
-        self.walk(expr);
-        self.statement = statement;
+        self.at_position(position, |cutter| cutter.walk(expr));
     }
 
     fn visit_block_mut(&mut self, block: &mut syn::Block) {
-        let inherited = self.statement;
+        let inherited = self.position;
         let last = block.stmts.len().saturating_sub(1);
         for (number, stmt) in block.stmts.iter_mut().enumerate() {
             let is_value = number == last && matches!(stmt, Stmt::Expr(_, None));
-            self.statement = inherited || !is_value;
-            self.visit_stmt_mut(stmt);
+            let position = if is_value { inherited } else { Position::Statement };
+            self.at_position(position, |cutter| cutter.visit_stmt_mut(stmt));
         }
-        self.statement = inherited;
     }
 
     fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {

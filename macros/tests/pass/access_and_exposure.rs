@@ -10,7 +10,8 @@ fn report(u: &Window<f64>, owner: Rank, at: usize, x: f64) -> rma::Result<()> {
 
 #[rma_epoch(exposure(u, origins = any, count = n))]
 fn collect(u: &mut Window<f64>, n: usize) -> rma::Result<f64> {
-    Ok(u[0])
+    let before = u[0];
+    Ok(before)
 }
 
 #[rma_epoch(exposure(u, origins = peers))]
