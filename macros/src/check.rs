@@ -10,8 +10,9 @@ use rma_automaton::{
 use syn::Expr;
 
 use crate::messages::{self as say, Errors};
-use crate::model::{Access, Act, Body, Destination, Function, Info, Kind, Layer, Origin, Step};
-use crate::parse::{bare, tracked};
+use crate::model::{
+    Access, Act, Body, Destination, Function, Info, Kind, Layer, Origin, Step, bare, tracked,
+};
 
 /// Checks the whole function.
 pub(crate) fn function(function: &Function, errors: &mut Errors) {

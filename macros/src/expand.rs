@@ -12,9 +12,9 @@ use syn::{Expr, ItemFn, ReturnType, Stmt};
 
 use crate::check::literal;
 use crate::model::{
-    Access, Act, Body, Destination, Function, Info, Kind, Layer, Origin, Place, Remote, Section, Step,
+    Access, Act, Body, Destination, Function, HOLE, Info, Kind, Layer, Origin, Place, Remote, Section, Step,
+    bare,
 };
-use crate::parse::{HOLE, bare};
 use crate::test_case::TestCase;
 
 /// The function with its body inside its epochs.

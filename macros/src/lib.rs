@@ -4,7 +4,8 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `parse.rs` | attribute and body → model; cuts everything that reaches a window out of the body |
+//! | `parse.rs` | attribute and signature → model |
+//! | `body.rs` | body → model; cuts out everything that reaches a window |
 //! | `model.rs` | the epochs, the accesses and their order, as plain data with spans |
 //! | `check.rs` | legality, against the epoch automaton that the runtime asserts and the linter runs |
 //! | `expand.rs` | model → code; the only file that writes `::rma::private` paths |
@@ -18,6 +19,7 @@
 //! stays borrowed until then.
 #![forbid(unsafe_code)]
 
+mod body;
 mod check;
 mod engine;
 mod expand;

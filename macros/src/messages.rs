@@ -175,9 +175,13 @@ messages! {
         "called differently",
         "write for example `u.at(r)[i].fetch_add(1)` or `u.at(r)[i].compare_swap(expected, new)`";
     USED_TOO_EARLY = "used_too_early", "RMA-MAC-03",
-        "the value of this get is used inside the epoch, but arrives with {0} that ends it",
+        "this value is used inside the epoch, but arrives with {0} that ends it",
         "only promised here",
         "return it (`let x = u.at(r)[i]; Ok(x)`) and use what the function returns";
+    PENDING_TYPED = "pending_typed", "RMA-MAC-03",
+        "this value is a promise inside the epoch and becomes `{0}` with {1} that ends it",
+        "not yet a `{0}`",
+        "drop the type (`let x = u.at(r)[i];`), return `Ok(x)`, and use what the function returns";
     RANGE_AS_VALUE = "range_as_value", "RMA-COMM-02",
         "a range of another rank's memory is no value",
         "where should the data go?",

@@ -7,6 +7,9 @@
 use proc_macro2::{Ident, TokenStream};
 use syn::{Expr, ItemFn};
 
+/// The macro that stands for a hole until `expand.rs` fills it.
+pub(crate) const HOLE: &str = "__rma_hole";
+
 /// An annotated function.
 pub(crate) struct Function {
     /// The epochs that enclose the body, outermost first.
@@ -291,4 +294,41 @@ pub(crate) enum Step {
     Branch(Vec<Vec<Step>>),
     /// Control leaves this sequence.
     Leave,
+}
+
+// Small readings of expressions, the same for whoever looks at the model.
+
+/// The expression inside parentheses and invisible groups.
+pub(crate) fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Paren(paren) => bare(&paren.expr),
+        Expr::Group(group) => bare(&group.expr),
+        other => other,
+    }
+}
+
+/// The name, if the expression is nothing but a name.
+pub(crate) fn variable(expr: &Expr) -> Option<&Ident> {
+    match bare(expr) {
+        Expr::Path(path) => path.path.get_ident(),
+        _ => None,
+    }
+}
+
+/// The variable whose memory a buffer expression hands over as a whole: `buffer`, `&buffer`, `&mut buffer`,
+/// `&buffer[..]`. A part of a buffer is left to the borrow checker, which knows which parts are apart.
+pub(crate) fn tracked(expr: &Expr) -> Option<&Ident> {
+    match bare(expr) {
+        Expr::Reference(reference) => tracked(&reference.expr),
+        Expr::Index(index) => match bare(&index.index) {
+            Expr::Range(range) if range.start.is_none() && range.end.is_none() => tracked(&index.expr),
+            _ => None,
+        },
+        other => variable(other),
+    }
+}
+
+/// Whether the expression is this word.
+pub(crate) fn is_word(expr: &Expr, word: &str) -> bool {
+    variable(expr).is_some_and(|name| name == word)
 }

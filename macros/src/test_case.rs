@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::{Expr, FnArg, ItemFn, Token};
 
 use crate::messages::{self as say, Errors};
-use crate::parse::variable;
+use crate::model::variable;
 
 /// The largest job that a test may start: one machine runs it, with all other tests beside it.
 const RANKS_MAX: u32 = 64;

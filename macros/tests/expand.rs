@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::Path;
 
+#[path = "../src/body.rs"]
+mod body;
 #[path = "../src/check.rs"]
 mod check;
 #[path = "../src/engine.rs"]

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "../src/body.rs"]
+mod body;
 #[path = "../src/check.rs"]
 mod check;
 #[path = "../src/engine.rs"]
