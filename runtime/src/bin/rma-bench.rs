@@ -171,6 +171,16 @@ impl Bench<'_> {
             }
         })?;
         self.emit("pscw_put_oneway", 8, one_way, "us");
+        // What the calls themselves cost, without a partner that they wait for.
+        let me = self.team.rank();
+        let alone = self.origin(20_000, || {
+            let exposure = window.post(Origins::Any)?;
+            let access = exposure.start(me, Info::Strong)?;
+            access.put(me, 0, &origin[..8])?;
+            access.complete()?;
+            exposure.wait(Expected::Count(1))
+        })?;
+        self.emit("pscw_put_self", 8, alone, "us");
         for (bytes, calls) in [(8, 20_000), (64 << 10, 2000)] {
             let exchange = self.all(calls, || {
                 let exposure = window.post(Origins::Any)?;

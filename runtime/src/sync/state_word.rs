@@ -231,6 +231,25 @@ impl StateWord {
         }
     }
 
+    /// Makes a shared lock exclusive if nobody else has it or waits for it.
+    pub(crate) fn try_upgrade(&self, rank: u32) -> Result<(), Refusal> {
+        let mut now = State(self.0.load(Ordering::Relaxed)); // Relaxed: confirmed by the exchange.
+        loop {
+            if now.is_poisoned() {
+                return Err(Refusal::Poisoned);
+            }
+            if now.readers() != 1 || now.queued() != 0 {
+                return Err(Refusal::Busy);
+            }
+            let new = (now.with_next() - READER) | holder(rank);
+            // Acquire: pairs with the Release of the readers that were there. Release: as in `request`.
+            match self.0.compare_exchange_weak(now.0, new, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(changed) => now = State(changed),
+            }
+        }
+    }
+
     /// Takes the lock if the ticket's turn has come.
     pub(crate) fn poll(&self, ticket: Ticket, rank: u32, sharing: Sharing) -> Turn {
         let mut now = State(self.0.load(Ordering::Relaxed)); // Relaxed: confirmed by the exchange.

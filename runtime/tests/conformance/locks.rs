@@ -16,6 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(owners_lock_their_own_window, [4]),
     case!(a_large_get_is_there_after_unlock, [2]),
     case!(a_lock_is_not_taken_twice, [2]),
+    case!(unchecked_locks_nest, [2]),
     case!(styles_do_not_overlap_but_follow_each_other, [2]),
     case!(a_waiting_writer_is_served, [4]),
     case!(locks_need_no_target, [2]),
@@ -187,6 +188,38 @@ fn a_lock_is_not_taken_twice(team: &Team) -> Outcome {
     Ok(())
 }
 
+// covers: RMA-LOCK-12
+fn unchecked_locks_nest(team: &Team) -> Outcome {
+    let window = Window::<u64>::allocate(team, 1)?;
+    let (exclusive, shared, free) = (LockKind::Exclusive, LockKind::Shared, Info::NoCheck);
+    if team.rank() == Rank(0) {
+        for (outer, inner) in
+            [(exclusive, exclusive), (shared, exclusive), (shared, shared), (exclusive, shared)]
+        {
+            window.lock_with(Rank(1), outer, free, |_| {
+                window.lock_with(Rank(1), inner, free, |epoch| epoch.put(Rank(1), 0, 1))?;
+                assert_eq!(kind_of(window.lock(Rank(1), shared, |_| ())), ErrorKind::LockHeld);
+                team.barrier()?;
+                team.barrier()
+            })?;
+        }
+    } else {
+        for is_exclusive in [true, true, false, true] {
+            team.barrier()?;
+            let outcome = window.lock_with(Rank(1), shared, free, |_| ());
+            match is_exclusive {
+                true => assert_eq!(kind_of(outcome), ErrorKind::NoCheckConflict),
+                false => outcome?,
+            }
+            team.barrier()?;
+        }
+    }
+    team.barrier()?;
+    // Nothing is left of the nests.
+    window.lock(Rank(1), exclusive, |_| ())?;
+    Ok(())
+}
+
 // covers: RMA-LOCK-14, RMA-SYNC-01
 fn styles_do_not_overlap_but_follow_each_other(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 2)?;
@@ -319,7 +352,10 @@ fn local_views_exclude_locks(team: &Team) -> Outcome {
                 let one = window.local()?;
                 let two = window.local()?;
                 drop(one);
-                assert_eq!(kind_of(window.lock(Rank(0), LockKind::Shared, |_| ())), ErrorKind::LockHeld);
+                assert_eq!(
+                    kind_of(window.lock(Rank(0), LockKind::Shared, |_| ())),
+                    ErrorKind::EpochStillOpen
+                );
                 // Another rank's window is not concerned.
                 window.lock(Rank(1), LockKind::Shared, |epoch| {
                     assert_eq!(kind_of(epoch.store(0, 1)), ErrorKind::StoreDuringUpdate);
@@ -372,7 +408,7 @@ fn a_leaked_view_is_given_back(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
     std::mem::forget(window.local()?);
     std::mem::forget(window.local()?);
-    assert_eq!(kind_of(window.lock(team.rank(), LockKind::Shared, |_| ())), ErrorKind::LockHeld);
+    assert_eq!(kind_of(window.lock(team.rank(), LockKind::Shared, |_| ())), ErrorKind::EpochStillOpen);
     window.store(0, 1)?;
     window.lock(team.rank(), LockKind::Shared, |_| ())?;
     std::mem::forget(window.local_mut()?);

@@ -10,6 +10,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use rma_automaton::{Assertion, Call, Check, Permit};
+
 use super::{Access, RawWindow, cannot_act};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, Needs, WaitFor};
@@ -69,6 +71,15 @@ impl LockKind {
     }
 }
 
+impl From<LockKind> for rma_automaton::LockKind {
+    fn from(kind: LockKind) -> rma_automaton::LockKind {
+        match kind {
+            LockKind::Exclusive => rma_automaton::LockKind::Exclusive,
+            LockKind::Shared => rma_automaton::LockKind::Shared,
+        }
+    }
+}
+
 /// How long a fence that was broken by a mismatch looks for the mismatch itself.
 const MISMATCH_GRACE: Duration = Duration::from_millis(200);
 
@@ -87,7 +98,7 @@ impl RawWindow {
     #[track_caller]
     pub(crate) fn open_phase(&self, call: &'static str) -> Result<()> {
         self.refuse_poisoned(call)?;
-        self.refuse_open_epochs(call)?;
+        self.refuse_illegal(call, Call::Fence(Assertion::None))?;
         self.control(self.me).fences.0.phases.begin_writing();
         match self.synchronize(call) {
             Ok(()) => {
@@ -214,7 +225,7 @@ impl RawWindow {
     #[track_caller]
     pub(crate) fn post(&self, call: &'static str, origins: Origins<'_>) -> Result<u32> {
         self.refuse_poisoned(call)?;
-        self.refuse_phase(call)?;
+        self.refuse_illegal(call, Call::Post(Permit::All))?;
         let own = self.control(self.me);
         let number = own.exposure.0.word.next_number();
         let (admits, group) = match origins {
@@ -252,6 +263,7 @@ impl RawWindow {
         self.import();
         self.publish();
         self.group.set(group);
+        self.posted.set(true);
         match own.exposure.0.word.open(admits) {
             Ok(opened) => debug_assert_eq!(opened, number),
             Err(_) => return Err(self.poisoned_again(call)),
@@ -316,6 +328,7 @@ impl RawWindow {
         self.import();
         self.publish();
         own.word.0.unpost();
+        self.posted.set(false);
         let group = self.group.take();
         match closing {
             Closing::Exceeded => Err(self.exceeded(call, number, count)),
@@ -334,6 +347,7 @@ impl RawWindow {
         match own.exposure.0.word.try_close(0) {
             Closing::Closed | Closing::Exceeded => {
                 self.group.set(None);
+                self.posted.set(false);
                 own.word.0.unpost();
             }
             Closing::Pending => {
@@ -370,7 +384,7 @@ impl RawWindow {
         }
     }
 
-    fn ranks_where(&self, is_meant: impl Fn(usize) -> bool) -> String {
+    pub(super) fn ranks_where(&self, is_meant: impl Fn(usize) -> bool) -> String {
         let ranks: Vec<String> =
             (0..self.targets.len()).filter(|&rank| is_meant(rank)).map(|rank| rank.to_string()).collect();
         if ranks.is_empty() { "(none)".to_owned() } else { ranks.join(", ") }
@@ -401,18 +415,9 @@ impl RawWindow {
     #[track_caller]
     pub(crate) fn start(&self, call: &'static str, target: Rank, info: Info) -> Result<()> {
         let at = self.check_rank(call, target)?;
-        match self.targets[at].access.get() {
-            Access::None => {}
-            Access::Started => return Err(self.error(ErrorKind::StartNested, call).target(target)),
-            Access::Exclusive | Access::Shared => {
-                return Err(self
-                    .error(ErrorKind::MixedSync, call)
-                    .target(target)
-                    .other("the own lock there"));
-            }
-        }
         self.refuse_poisoned(call)?;
-        self.refuse_phase(call)?;
+        let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
+        self.refuse_start(call, check, at)?;
         let exposed = &self.control(at).exposure.0;
         let record = &self.peer(at, self.me).origin;
         let last = self.targets[at].exposure.get();
@@ -472,6 +477,7 @@ impl RawWindow {
     fn started(&self, at: usize, number: u32) -> Result<()> {
         self.targets[at].exposure.set(number);
         self.targets[at].access.set(Access::Started);
+        self.started.set(self.started.get() + 1);
         Ok(())
     }
 
@@ -483,6 +489,7 @@ impl RawWindow {
             return Err(self.error(ErrorKind::CompleteWithoutStart, call).target(target));
         }
         self.targets[at].access.set(Access::None);
+        self.started.set(self.started.get() - 1);
         let exposed = &self.control(at).exposure.0;
         exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
         exposed.completed.notify();
@@ -498,13 +505,12 @@ impl RawWindow {
     pub(crate) fn lock(&self, call: &'static str, target: Rank, kind: LockKind, info: Info) -> Result<()> {
         let at = self.check_rank(call, target)?;
         let here = &self.targets[at];
-        if here.access.get() != Access::None
-            || self.phase_open.get()
-            || (at == self.me && self.views.get() != 0)
-        {
-            return Err(self.lock_refused(call, target));
-        }
         self.refuse_poisoned(call)?;
+        let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
+        self.refuse_lock(call, kind.into(), check, at)?;
+        if here.access.get() != Access::None {
+            return self.nest(call, at, kind);
+        }
         let sharing = kind.sharing();
         if kind == LockKind::Shared {
             // Relaxed: published by the exchange that grants the lock.
@@ -536,6 +542,25 @@ impl RawWindow {
             LockKind::Exclusive => Access::Exclusive,
             LockKind::Shared => Access::Shared,
         });
+        self.locked.set(self.locked.get() + 1);
+        Ok(())
+    }
+
+    /// Takes the lock of a target once more, which the table allows under NOCHECK (RMA-LOCK-12). The nest is exclusive as
+    /// soon as one lock of it is.
+    #[cold]
+    #[track_caller]
+    fn nest(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
+        let here = &self.targets[at];
+        if (here.access.get(), kind) == (Access::Shared, LockKind::Exclusive) {
+            if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
+                return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+            }
+            here.access.set(Access::Exclusive);
+            // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
+            self.peer(at, self.me).shares.store(0, Ordering::Release);
+        }
+        here.nested.set(here.nested.get() + 1);
         Ok(())
     }
 
@@ -544,7 +569,12 @@ impl RawWindow {
     #[inline]
     pub(crate) fn unlock(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
-        let sharing = match self.targets[at].access.get() {
+        let here = &self.targets[at];
+        if here.nested.get() != 0 {
+            here.nested.set(here.nested.get() - 1);
+            return Ok(());
+        }
+        let sharing = match here.access.get() {
             Access::Exclusive => Sharing::Exclusive,
             Access::Shared => {
                 // Release: pairs with the Acquire in `is_quiet`: the holder's last write comes before.
@@ -558,29 +588,12 @@ impl RawWindow {
         if at == self.me {
             self.publish();
         }
-        self.targets[at].access.set(Access::None);
+        here.access.set(Access::None);
+        self.locked.set(self.locked.get() - 1);
         if self.control(at).word.0.unlock(self.me as u32, sharing) {
             self.wake_first(at);
         }
         Ok(())
-    }
-
-    #[cold]
-    #[track_caller]
-    fn lock_refused(&self, call: &'static str, target: Rank) -> Error {
-        match self.targets[target.index()].access.get() {
-            Access::Exclusive | Access::Shared => self.error(ErrorKind::LockHeld, call).target(target),
-            Access::Started => {
-                self.error(ErrorKind::MixedSync, call).target(target).other("the own access epoch there")
-            }
-            Access::None if self.phase_open.get() => {
-                self.error(ErrorKind::MixedSync, call).target(target).other("an open fence phase")
-            }
-            Access::None => {
-                let note = "a local view of the own window is alive, and holds the own lock";
-                self.error(ErrorKind::LockHeld, call).target(target).note(note)
-            }
-        }
     }
 
     #[cold]
@@ -723,54 +736,22 @@ impl RawWindow {
         }
     }
 
-    #[inline(always)]
-    #[track_caller]
-    fn refuse_phase(&self, call: &'static str) -> Result<()> {
-        match self.phase_open.get() {
-            false => Ok(()),
-            true => Err(self.error(ErrorKind::MixedSync, call).other("an open fence phase")),
-        }
-    }
-
-    /// Refuses a call that may not be made inside an epoch: only leaked guards can have left one open.
-    #[inline]
-    #[track_caller]
-    pub(crate) fn refuse_open_epochs(&self, call: &'static str) -> Result<()> {
-        self.refuse_phase(call)?;
-        let posted = self.control(self.me).word.0.state().is_posted();
-        match self.targets.iter().position(|target| target.access.get() != Access::None) {
-            None if !posted => Ok(()),
-            None => {
-                Err(self.error(ErrorKind::MixedSync, call).other("the own exposure, which is not waited for"))
-            }
-            Some(at) => {
-                let other = match self.targets[at].access.get() {
-                    Access::Started => "the own access epoch there, which is not completed",
-                    _ => "the own lock there",
-                };
-                Err(self.error(ErrorKind::MixedSync, call).target(Rank(at as u32)).other(other))
-            }
-        }
-    }
-
     /// The error of a window that goes with an epoch open. It is given once: by the call, or when the rank leaves the job.
     #[cold]
     #[track_caller]
     pub(crate) fn still_open(&self, call: &'static str) -> Error {
         self.open_is_reported.set(true);
         let open = self.ranks_where(|rank| self.targets[rank].access.get() != Access::None);
-        let note = match self.control(self.me).word.0.state().is_posted() {
+        let note = match self.posted.get() {
             true => "the own exposure was not waited for".to_owned(),
             false => format!("the access to ranks {open} was not completed"),
         };
         self.error(ErrorKind::EpochStillOpen, call).note(note)
     }
 
-    /// What is open here, for `free`.
+    /// Whether the window can't be freed now.
     pub(crate) fn has_open_epochs(&self) -> bool {
-        self.phase_open.get()
-            || self.control(self.me).word.0.state().is_posted()
-            || self.targets.iter().any(|target| target.access.get() != Access::None)
+        !self.has_nothing_open() && (0..self.targets.len()).any(|at| self.verdict(Call::Free, at).is_some())
     }
 
     /// The error of the call that finds the window broken.
@@ -794,6 +775,8 @@ impl RawWindow {
     #[cold]
     fn retreat(&self) {
         if !self.failed.replace(true) {
+            // The exposure is not waited for any more; who is in it is what `is_quiet` looks at.
+            self.posted.set(false);
             let own = self.control(self.me);
             own.word.0.poison();
             own.exposure.0.word.poison();
@@ -898,7 +881,11 @@ impl RawWindow {
     #[cold]
     pub(super) fn close_leaked(&self) {
         self.reclaim_views();
-        if self.has_open_epochs() && !self.failed.get() && !self.open_is_reported.get() && !std::thread::panicking() {
+        if self.has_open_epochs()
+            && !self.failed.get()
+            && !self.open_is_reported.get()
+            && !std::thread::panicking()
+        {
             self.context.leave_open(self.still_open("drop of a window"));
         }
         if self.phase_open.replace(false) {
@@ -907,6 +894,7 @@ impl RawWindow {
         }
         for at in 0..self.targets.len() {
             let target = Rank(at as u32);
+            self.targets[at].nested.set(0);
             let closed = match self.targets[at].access.get() {
                 Access::None => Ok(()),
                 Access::Started => self.complete("drop", target),

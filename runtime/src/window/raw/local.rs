@@ -9,7 +9,9 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::{fmt, slice};
 
-use super::{Access, RawWindow};
+use rma_automaton::{Call, LocalOp};
+
+use super::RawWindow;
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::sync::state_word::{Request, Sharing};
@@ -44,7 +46,7 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     pub(crate) fn view<T: Element>(&self, call: &'static str) -> Result<LocalView<'_, T>> {
-        self.take_view(call)?;
+        self.take_view(call, LocalOp::Load)?;
         Ok(LocalView { window: self, len: self.own_len::<T>(), elements: PhantomData })
     }
 
@@ -53,14 +55,15 @@ impl RawWindow {
     #[inline]
     pub(crate) fn view_mut<T: Element>(&mut self, call: &'static str) -> Result<LocalViewMut<'_, T>> {
         self.reclaim_leaked_views();
-        self.take_view(call)?;
+        self.take_view(call, LocalOp::Store)?;
         Ok(LocalViewMut { len: self.own_len::<T>(), window: self, elements: PhantomData })
     }
 
     #[track_caller]
     #[inline]
-    fn take_view(&self, call: &'static str) -> Result<()> {
+    fn take_view(&self, call: &'static str, op: LocalOp) -> Result<()> {
         if self.views.get() == 0 {
+            self.refuse_illegal(call, Call::View(op))?;
             self.take_own_lock(call)?;
             self.import();
         }
@@ -71,19 +74,10 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     fn take_own_lock(&self, call: &'static str) -> Result<()> {
-        if self.targets[self.me].access.get() != Access::None || self.phase_open.get() {
-            let note =
-                "this rank has access to its own window as an origin; use load, store, read and write there";
-            return Err(self.error(ErrorKind::LockHeld, call).target(Rank(self.me as u32)).note(note));
-        }
         if self.is_broken() {
             return self.take_broken(call);
         }
         let word = &self.control(self.me).word.0;
-        if word.state().is_posted() {
-            let note = "the window is posted, and others may write to it until the wait";
-            return Err(self.error(ErrorKind::EpochStillOpen, call).note(note));
-        }
         match word.request(self.me as u32, Sharing::Exclusive, self.plan.slots) {
             Ok(Request::Granted) => {}
             other => self.wait_for_lock(call, self.me, Sharing::Exclusive, other)?,

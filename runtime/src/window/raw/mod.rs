@@ -11,6 +11,7 @@
 mod admission;
 mod control;
 mod local;
+mod rules;
 mod transfer;
 
 pub use admission::{Expected, Info, LockKind, Origins};
@@ -55,6 +56,8 @@ struct Target {
     bytes: usize,
     unit: usize,
     access: Cell<Access>,
+    /// Locks of the rank that are nested in the one that `access` names.
+    nested: Cell<u32>,
     /// The last exposure of the rank that this handle was admitted to.
     exposure: Cell<u32>,
     control: *const Control,
@@ -67,6 +70,12 @@ pub(crate) struct RawWindow {
     me: usize,
     /// A fence phase is open: every target may be accessed.
     phase_open: Cell<bool>,
+    /// Targets with an open access.
+    started: Cell<usize>,
+    /// Targets with a held lock.
+    locked: Cell<usize>,
+    /// The own window is posted.
+    posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
     instrumented: Cell<bool>,
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one for memory that the
@@ -183,6 +192,7 @@ impl RawWindow {
                 bytes: theirs.bytes as usize,
                 unit: theirs.unit as usize,
                 access: Cell::new(Access::None),
+                nested: Cell::new(0),
                 exposure: Cell::new(0),
                 control: ptr::from_ref(context.segment().shared(theirs.offset)),
             })
@@ -194,6 +204,9 @@ impl RawWindow {
             targets,
             me,
             phase_open: Cell::new(false),
+            started: Cell::new(0),
+            locked: Cell::new(0),
+            posted: Cell::new(false),
             instrumented: Cell::new(false),
             views: Cell::new(0),
             views_locked: Cell::new(false),
