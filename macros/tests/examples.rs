@@ -202,3 +202,57 @@ fn the_histogram_is_that_of_one_rank_alone(team: &Team) -> rma::Result<()> {
     }
     Ok(())
 }
+
+// Figure 1.1: an owner and two producers.
+
+type Pair = [u64; 2];
+
+#[rma_epoch(exposure(w, origins = [Rank(1), Rank(2)]))]
+fn let_producers_in(w: &mut Window<u64>) -> rma::Result<()> {
+    Ok(())
+}
+
+#[rma_epoch(access(w, targets = [0]))]
+fn produce(w: &Window<u64>, at: usize, values: Pair) -> rma::Result<()> {
+    w.at(0)[at] = values[0];
+    w.at(0)[at + 1] = values[1];
+    Ok(())
+}
+
+fn let_producers_in_by_hand(w: &mut Window<u64>) -> rma::Result<()> {
+    w.post(Origins::Group(&[Rank(1), Rank(2)]))?.wait_all()
+}
+
+fn produce_by_hand(w: &Window<u64>, at: usize, values: Pair) -> rma::Result<()> {
+    let access = w.start(Rank(0), Info::Strong)?;
+    access.put(Rank(0), at, [values[0]])?;
+    access.put(Rank(0), at + 1, [values[1]])?;
+    access.complete()
+}
+
+type LetIn = fn(&mut Window<u64>) -> rma::Result<()>;
+type Produce = fn(&Window<u64>, usize, Pair) -> rma::Result<()>;
+
+// covers: EX-F11-01
+#[rma_test(ranks = 3, transports = [local, shm])]
+fn figure_1_1(team: &Team) -> rma::Result<()> {
+    let forms: [(LetIn, Produce); 2] =
+        [(let_producers_in, produce), (let_producers_in_by_hand, produce_by_hand)];
+    for (let_in, produce) in forms {
+        let mut w = Window::<u64>::allocate(team, 4)?;
+        let me = u64::from(team.rank().0);
+        for round in 1..=10_000 {
+            if me > 0 {
+                produce(&w, (me as usize - 1) * 2, [round, me])?;
+                continue;
+            }
+            let before = [w.load(0)?, w.load(2)?];
+            assert_eq!(before, [round - 1; 2], "of the previous round");
+            let_in(&mut w)?;
+            let after = [w.load(0)?, w.load(1)?, w.load(2)?, w.load(3)?];
+            assert_eq!(after, [round, 1, round, 2], "of this round");
+        }
+        team.barrier()?;
+    }
+    Ok(())
+}

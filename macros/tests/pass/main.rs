@@ -12,6 +12,7 @@ mod local_accesses;
 mod mixed_answers;
 mod nocheck;
 mod operators;
+mod ordinary_rust;
 mod own_error;
 mod owned_window;
 mod phases;
