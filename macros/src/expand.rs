@@ -42,7 +42,6 @@ pub(crate) fn function(function: Function) -> TokenStream {
         let handle = if used { quote!(#window) } else { quote!(#[allow(unused_variables)] #window) };
         open(layer, number, &quote!(|#handle| -> #answer #inside))
     });
-    // The closure sees the parameters; a parameter that only names the window is used by the call.
     item.block = Box::new(syn::Block {
         brace_token: item.block.brace_token,
         stmts: vec![Stmt::Expr(Expr::Verbatim(body), None)],
