@@ -137,3 +137,59 @@ fn every_message_teaches() {
         assert!(requirements.contains(&format!("#### {rule}")), "{code}: {rule} is no requirement");
     }
 }
+
+/// How many mutilated functions the engine is given: enough to reach every arm of the parser, few enough for every run.
+const MUTILATIONS: usize = 3000;
+
+/// The tokens without, or twice with, one of them, at whatever depth number `at` falls.
+fn mutilated(tokens: proc_macro2::TokenStream, at: &mut usize, twice: bool) -> proc_macro2::TokenStream {
+    use proc_macro2::{Group, TokenTree};
+    let mut out = Vec::new();
+    for token in tokens {
+        let hit = *at == 0;
+        *at = at.wrapping_sub(1);
+        match (token, hit) {
+            (_, true) if !twice => {}
+            (token, true) => out.extend([token.clone(), token]),
+            (TokenTree::Group(group), false) => {
+                let inside = mutilated(group.stream(), at, twice);
+                out.push(TokenTree::Group(Group::new(group.delimiter(), inside)));
+            }
+            (token, false) => out.push(token),
+        }
+    }
+    out.into_iter().collect()
+}
+
+#[test]
+fn mutilated_functions_earn_messages_and_no_panic() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expand");
+    let functions: Vec<(proc_macro2::TokenStream, proc_macro2::TokenStream)> = fs::read_dir(folder)
+        .expect("the folder exists")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| !path.to_string_lossy().ends_with(".expanded.rs"))
+        .flat_map(|path| syn::parse_file(&fs::read_to_string(path).expect("readable")).expect("Rust").items)
+        .filter_map(|item| match item {
+            syn::Item::Fn(mut item) if !item.attrs.is_empty() => match item.attrs.remove(0).meta {
+                syn::Meta::List(list) => Some((list.tokens, item.into_token_stream())),
+                _ => None,
+            },
+            _ => None,
+        })
+        .collect();
+    assert!(functions.len() > 8);
+    let mut state = 1_u64;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for _ in 0..MUTILATIONS {
+        let (attribute, item) = functions[random(functions.len())].clone();
+        let (mut at, twice) = (random(120), random(2) == 0);
+        // A panic of the engine would fail the test; what comes out does not matter here.
+        match random(4) {
+            0 => drop(engine::epoch(mutilated(attribute, &mut { random(12) }, twice), item)),
+            _ => drop(engine::epoch(attribute, mutilated(item, &mut at, twice))),
+        }
+    }
+}

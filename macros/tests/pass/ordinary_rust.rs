@@ -13,7 +13,7 @@ fn tally(w: &Window<u64>, owner: Rank, words: &[&str], limit: Option<usize>) -> 
     use std::collections::VecDeque;
     const STEP: usize = 2;
     fn is_even(n: u64) -> bool {
-        n % 2 == 0
+        n.is_multiple_of(2)
     }
     let mut tally = Tally::default();
     let mut queue: VecDeque<&str> = words.iter().copied().collect();
@@ -48,11 +48,11 @@ fn tally(w: &Window<u64>, owner: Rank, words: &[&str], limit: Option<usize>) -> 
     }
     let Tally { even, .. } = &tally;
     w.at(owner)[w.len() - 1] = if *even > 0 { *even } else { u64::MAX };
-    unsafe_free(&mut tally);
-    Ok(Tally { odd: tally.odd * 1, ..tally })
+    unchanged(&mut tally);
+    Ok(Tally { odd: tally.odd, ..tally })
 }
 
-fn unsafe_free(tally: &mut Tally) {
+fn unchanged(tally: &mut Tally) {
     tally.even += 0;
 }
 
