@@ -91,3 +91,10 @@ fn skipped_statements_are_listed() {
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("odd.f90:2:3: skipped: what is this"), "{}", text(&output.stdout));
 }
+
+#[test]
+fn the_help_is_as_documented() {
+    expect_test::expect_file!["golden/help.txt"].assert_eq(&text(&run(&["--help"]).stdout));
+    expect_test::expect_file!["golden/help_check.txt"].assert_eq(&text(&run(&["check", "--help"]).stdout));
+    expect_test::expect_file!["golden/rules.txt"].assert_eq(&text(&run(&["rules"]).stdout));
+}

@@ -89,6 +89,15 @@ fn window_memory_read_after_each_synchronization() {
         );
     }
     check_body("integer :: buf(4)", &format!("{CREATE}\n{FENCE}"), &["warning FR01 buf: integer :: buf(4)"]);
+    // The creating call and the first access are named, and each way out.
+    let text = unit("mpi", "integer :: buf(4)", &format!("{CREATE}\n{FENCE}\nx = buf(1)\ny = buf(2)"));
+    let report = check_one("work.f90", text.as_bytes(), &Options::default());
+    let related: Vec<&str> =
+        report.findings[0].related.iter().map(|related| &report.text[related.span.range()]).collect();
+    assert_eq!(related, ["MPI_WIN_CREATE", "MPI_WIN_FENCE", "buf(1)"]);
+    for word in ["ASYNCHRONOUS", "COMMON", "module", "VOLATILE", "call"] {
+        assert!(report.findings[0].remedies.iter().any(|remedy| remedy.contains(word)), "{word}");
+    }
     // Another variable is no access.
     check_body(
         "integer :: buf(4), other(4)",

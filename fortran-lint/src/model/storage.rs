@@ -101,7 +101,7 @@ impl Model {
                 let Some(original) = original else { continue };
                 match self.module(used.module) {
                     Some(module) => {
-                        if let Some(found) = self.of_module(tree, module, original, attributes) {
+                        if let Some(found) = self.of_module(module, original, attributes) {
                             return found;
                         }
                         may_be_imported |= self.has_unknown_names(tree, module);
@@ -155,16 +155,9 @@ impl Model {
     }
 
     /// A variable of a module, or of a module that it uses in turn.
-    fn of_module(
-        &self,
-        tree: &Tree,
-        module: UnitId,
-        name: Symbol,
-        attributes: Attributes,
-    ) -> Option<Resolved> {
+    fn of_module(&self, module: UnitId, name: Symbol, attributes: Attributes) -> Option<Resolved> {
         let unit = self.unit(module);
         let variable = unit.variables.get(&name).filter(|variable| variable.is_owned)?;
-        let _ = tree;
         Some(self.own(unit, variable, attributes.with(variable.attributes)))
     }
 

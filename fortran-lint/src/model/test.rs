@@ -1,4 +1,4 @@
-//! Units, storage and flow: a text and what is made of it.
+//! Units, storage and flow: a text and what is made of it. Never looks at a rule.
 
 use expect_test::{Expect, expect};
 

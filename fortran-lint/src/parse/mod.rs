@@ -15,7 +15,7 @@ use crate::form::{DirectiveKind, Form, Item, LogicalLine, Reader, detect};
 use crate::lex::{Token, TokenKind, lex};
 use cursor::{Cursor, NotUnderstood};
 
-/// Statements not understood from which on a file is read in the other form as well.
+/// Statements not understood from which on a free-form file is read in fixed form as well.
 const UNKNOWN_MIN: usize = 5;
 
 /// Parses a whole file. Its form is detected, and decided by the better reading where the first one fails somewhere:
@@ -24,19 +24,23 @@ pub fn parse_file(path: &str, bytes: &[u8]) -> (Tree, Form) {
     let form = detect(path, bytes);
     let tree = parse(bytes, form);
     let n_unknown = tree.n_unknown();
-    // A few bad statements say nothing about the form.
-    if n_unknown < UNKNOWN_MIN || n_unknown * 50 < tree.statements.len() {
+    let (other_form, may_be_other) = match form {
+        // The comments and marks of fixed form do not pass as free form.
+        Form::Fixed => (Form::Free, n_unknown > 0),
+        // Fixed form takes any line that begins with a `c` for a comment, so that it must be much better.
+        Form::Free => (Form::Fixed, n_unknown >= UNKNOWN_MIN && n_unknown * 50 >= tree.statements.len()),
+    };
+    if !may_be_other {
         return (tree, form);
     }
-    let other_form = match form {
-        Form::Fixed => Form::Free,
-        Form::Free => Form::Fixed,
-    };
     let other = parse(bytes, other_form);
-    // A wrong reading swallows whole lines as comments, so that it must understand more, not only fail less.
-    let is_better =
-        other.n_unknown() * 4 < n_unknown && other.statements.len() * 10 >= tree.statements.len() * 9;
-    if is_better { (other, other_form) } else { (tree, form) }
+    let is_better = match form {
+        Form::Fixed => other.n_unknown() < n_unknown,
+        Form::Free => other.n_unknown() * 4 < n_unknown,
+    };
+    // A wrong reading swallows whole lines as comments.
+    let is_whole = other.statements.len() * 10 >= tree.statements.len() * 9;
+    if is_better && is_whole { (other, other_form) } else { (tree, form) }
 }
 
 /// Parses a whole file in a given form.

@@ -315,7 +315,7 @@ impl Parser<'_> {
             }
             _ => match attribute_named(keyword) {
                 Some(attributes) => self.attribute_statement(c, attributes)?,
-                None => self.typed(c, keyword, construct)?,
+                None => self.typed(c, keyword)?,
             },
         })
     }
@@ -483,7 +483,9 @@ impl Parser<'_> {
         while c.eat(T::Comma) {
             bounds.push(self.e.expr(c)?);
         }
-        if bounds.len() < 2 {
+        // One alone is a macro that holds the comma.
+        let is_macro = matches!(self.e.tree.expr(bounds[0]).kind, ExprKind::Name(_));
+        if bounds.len() < 2 && !is_macro {
             return Err(NotUnderstood);
         }
         let control = self.e.tree.add_list(&bounds);
@@ -649,13 +651,7 @@ impl Parser<'_> {
 
     // ---- declarations --------------------------------------------------------------------------------------------
 
-    fn typed(
-        &mut self,
-        c: &mut Cursor<'_>,
-        keyword: &str,
-        construct: Option<Symbol>,
-    ) -> Parsed<StatementKind> {
-        let _ = construct;
+    fn typed(&mut self, c: &mut Cursor<'_>, keyword: &str) -> Parsed<StatementKind> {
         let mut spec = TypeSpec::Numeric;
         match keyword {
             "integer" | "real" | "complex" | "logical" | "doubleprecision" | "doublecomplex" | "byte" => {

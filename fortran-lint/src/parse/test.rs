@@ -1,4 +1,4 @@
-//! Statements: a text and how it is understood.
+//! Statements: a text and how it is understood. Never looks at a rule.
 
 use expect_test::{Expect, expect};
 
@@ -186,6 +186,18 @@ fn macros_of_the_preprocessor_pass() {
             declare xx,y [] `_RL xx(nn), y`
             call _exch_xyz/2 `_EXCH_XYZ(a, b)`
             call _barrier/0 `_BARRIER`
+        "#]],
+    );
+}
+
+#[test]
+fn a_macro_may_hold_the_bounds_of_a_loop() {
+    free(
+        "do thread = THREAD_RANGE\nend do\ndo i = 1\n",
+        expect![[r#"
+            do Counted None `do thread = THREAD_RANGE`
+            EndDo `end do`
+            Unknown `do i = 1`
         "#]],
     );
 }

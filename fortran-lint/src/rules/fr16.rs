@@ -24,7 +24,7 @@
 //!   the callers.
 //! - A copy by hand that lives until the operation has finished.
 
-use super::support::{finding, relate, shown};
+use super::support::{relate, shown};
 use crate::dataflow::{Analysis, Binding, is_intrinsic};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part, is_library_name};
@@ -252,6 +252,5 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
             .remedies
             .push("pass a named variable that lives until the operation has finished".to_string()),
     }
-    let _ = finding;
     found
 }

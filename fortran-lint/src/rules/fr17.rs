@@ -46,7 +46,7 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
                 if polls(a, here, watch)
                     && !out.iter().any(|other| other.rule == "FR17" && other.span == event.span)
                 {
-                    out.push(report(a, here, event, watch));
+                    out.push(report(a, event, watch));
                 }
             }
         }
@@ -148,7 +148,7 @@ fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
     (here.first..=here.last).all(|node| !a.events_of(node).iter().any(changes))
 }
 
-fn report(a: &Analysis<'_>, here: Loop, event: &Event, watch: &Watch) -> Finding {
+fn report(a: &Analysis<'_>, event: &Event, watch: &Watch) -> Finding {
     let variable = watch.variable;
     let name = a.name(variable);
     let message = format!(
@@ -163,7 +163,6 @@ fn report(a: &Analysis<'_>, here: Loop, event: &Event, watch: &Watch) -> Finding
     );
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, 0);
-    let _ = here;
     found.remedies.push(format!("declare `{name}` VOLATILE"));
     found.remedies.push(format!(
         "call an empty external routine, compiled apart, with `{name}` as its argument in the loop"
