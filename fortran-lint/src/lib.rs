@@ -1,2 +1,22 @@
 //! Finds the Fortran buffers that an optimising compiler may keep in a register while a transfer changes memory.
+//!
+//! The way through the crate is the order of its modules: source form, logical lines, tokens, tolerant statements,
+//! program units and scopes, control flow, events and open operations, rules, report. Nothing here opens a file; the
+//! program in `bin` does.
 #![forbid(unsafe_code)]
+
+pub mod form;
+pub mod lex;
+pub mod parse;
+
+pub mod model;
+pub mod mpi;
+
+pub mod finding;
+pub mod options;
+
+pub mod dataflow;
+pub mod rules;
+
+pub mod check;
+pub mod report;

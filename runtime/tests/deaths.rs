@@ -227,3 +227,13 @@ fn different_collective_calls_are_told_apart() {
         }
     }
 }
+
+#[test]
+fn a_rank_that_outlives_its_watched_process_may_still_write() {
+    // The launcher sees the outer shell end; the rank is in a session of its own, under a shell that lives.
+    let script = format!("WATCHED=$$ setsid sh -c '{RANKS} outlive; true'; true");
+    let ended = Job::start_words(["-n", "2", "--timeout", "30", "sh", "-c", &script], b"").end();
+    assert_eq!(ended.lines("wait: Err(PeerLost)").len(), 1, "{ended:#?}");
+    assert_eq!(ended.lines("view: Err(Poisoned)").len(), 1, "{ended:#?}");
+    assert_eq!(ended.lines("then: 7").len(), 1, "{ended:#?}");
+}

@@ -138,6 +138,36 @@ macro_rules! transfers {
             self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
         }
 
+        /// The caller's rank in the window's team.
+        pub fn rank(&self) -> crate::team::Rank {
+            self.raw().rank()
+        }
+
+        /// The number of ranks.
+        pub fn size(&self) -> u32 {
+            self.raw().size()
+        }
+
+        /// The number of elements that this rank contributes.
+        pub fn len(&self) -> usize {
+            self.raw().bytes_at(self.rank()).map_or(0, |bytes| bytes / size_of::<T>())
+        }
+
+        /// Whether this rank contributes nothing.
+        pub fn is_empty(&self) -> bool {
+            self.len() == 0
+        }
+
+        /// The number of elements that a rank contributes.
+        ///
+        /// # Errors
+        /// `RankOutOfRange`.
+        #[track_caller]
+        pub fn len_at(&self, rank: crate::team::Rank) -> crate::error::Result<usize> {
+            self.raw().check_rank("len_at", rank)?;
+            Ok(self.raw().bytes_at(rank).map_or(0, |bytes| bytes / size_of::<T>()))
+        }
+
         /// Loads an element of the own window, whatever others do to it meanwhile.
         ///
         /// # Errors

@@ -199,7 +199,13 @@ impl RawWindow {
         let len = self.agreed_len(CALL, target, at, None)?;
         let Side { base: _, layout } = self.settle::<T>(CALL, there, target, at, len)?;
         debug_assert_eq!(layout.count * layout.block, len);
-        let mut elements = vec![T::default(); len];
+        let mut elements = Vec::new();
+        // A section can name an element often, so its length says nothing about memory.
+        if elements.try_reserve_exact(len).is_err() {
+            let note = format!("no memory for {len} elements");
+            return Err(self.error(ErrorKind::System, CALL).target(target).range(at.span(len)).note(note));
+        }
+        elements.resize(len, T::default());
         self.get(target, at, &mut Destination::Slice(&mut elements))?;
         Ok(elements)
     }

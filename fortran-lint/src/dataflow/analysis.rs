@@ -1,0 +1,380 @@
+//! One unit, ready for the rules: events, operations, windows and walks over its control flow. Never reports.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use super::address::{HiddenBuffers, follow};
+use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intrinsic};
+use super::handle::{Copies, overlap};
+use super::operation::{Handle, Operation, Window};
+use crate::model::{Flow, IsArgument, Model, Resolved, Storage, Unit, UnitId, may_be_changed_by_call};
+use crate::mpi::{Class, Part};
+use crate::options::Options;
+use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
+
+/// What a file's units share.
+#[derive(Clone, Copy)]
+pub struct FileContext<'a> {
+    /// The tree.
+    pub tree: &'a Tree,
+    /// The units.
+    pub model: &'a Model,
+    /// Procedures defined in the sources given, in lower case.
+    pub known_procedures: &'a HashSet<String>,
+    /// What was asked for.
+    pub options: &'a Options,
+}
+
+/// By which door the unit reaches MPI.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Binding {
+    /// `include 'mpif.h'`: no interfaces.
+    Mpif,
+    /// `use mpi`
+    UseMpi,
+    /// `use mpi_f08`
+    F08,
+    /// Through something that is not seen.
+    Unknown,
+}
+
+/// Whether the optimiser leaves a variable in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protection {
+    /// It does.
+    Safe,
+    /// It may keep it in a register.
+    Unsafe,
+    /// Where it lives is not known.
+    Unknown,
+}
+
+/// What a walk does behind an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// It goes on.
+    On,
+    /// This way ends here.
+    Stop,
+}
+
+/// One unit with everything that rules look at.
+pub struct Analysis<'a> {
+    /// What the file's units share.
+    pub file: FileContext<'a>,
+    /// The unit's index.
+    pub id: UnitId,
+    /// The unit.
+    pub unit: &'a Unit,
+    /// Its control flow.
+    pub flow: Flow,
+    /// What happens, node by node.
+    pub events: Vec<Event>,
+    starts: Vec<u32>,
+    /// All calls.
+    pub calls: Vec<Call>,
+    /// Variables behind MPI_BOTTOM.
+    pub hidden: HiddenBuffers,
+    /// Operations started here.
+    pub operations: Vec<Operation>,
+    /// Windows made here.
+    pub windows: Vec<Window>,
+    /// By which door the unit reaches MPI.
+    pub binding: Binding,
+    copies: Copies,
+    aliases: HashMap<Symbol, Symbol>,
+    resolved: RefCell<HashMap<Symbol, Rc<Resolved>>>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Prepares a unit; `None` when it calls nothing of interest.
+    pub fn new(file: FileContext<'a>, id: UnitId) -> Option<Analysis<'a>> {
+        let unit = file.model.unit(id);
+        if !calls_library(file.tree, unit) {
+            return None;
+        }
+        let flow = Flow::new(file.tree, unit);
+        let Events { events, starts, calls, aliases } =
+            Collector::new(file.tree, file.model, id).collect(&flow);
+        let copies = Copies::new(file.tree, &flow);
+        let mut analysis = Analysis {
+            file,
+            id,
+            unit,
+            flow,
+            events,
+            starts,
+            calls,
+            hidden: HiddenBuffers::default(),
+            operations: Vec::new(),
+            windows: Vec::new(),
+            binding: binding(file, id),
+            copies,
+            aliases,
+            resolved: RefCell::new(HashMap::new()),
+        };
+        analysis.hidden = follow(&analysis);
+        (analysis.operations, analysis.windows) = analysis.find_operations();
+        Some(analysis)
+    }
+
+    /// What a name means here.
+    pub fn resolve(&self, name: Symbol) -> Rc<Resolved> {
+        let mut cache = self.resolved.borrow_mut();
+        let entry = cache
+            .entry(name)
+            .or_insert_with(|| Rc::new(self.file.model.resolve(self.file.tree, self.id, name)));
+        Rc::clone(entry)
+    }
+
+    /// The name as it is written, in lower case.
+    pub fn name(&self, symbol: Symbol) -> &'a str {
+        self.file.tree.symbols.name(symbol)
+    }
+
+    pub(super) fn alias_of(&self, name: Symbol) -> Symbol {
+        self.aliases.get(&name).copied().unwrap_or(name)
+    }
+
+    /// Whether the optimiser leaves the variable in memory.
+    pub fn protection(&self, name: Symbol) -> Protection {
+        let resolved = self.resolve(name);
+        let is_volatile = resolved.attributes.has(Attributes::VOLATILE);
+        // A constant has no register to be kept in that matters.
+        let is_constant = resolved.attributes.has(Attributes::PARAMETER);
+        if (resolved.storage == Storage::Imported && !is_volatile) || is_constant {
+            return Protection::Unknown;
+        }
+        match may_be_changed_by_call(&resolved, IsArgument::No, self.file.options.standard) {
+            true => Protection::Safe,
+            false => Protection::Unsafe,
+        }
+    }
+
+    /// Whether the optimiser may keep the variable in a register, for all that is seen.
+    pub fn is_unsafe(&self, name: Symbol) -> bool {
+        self.protection(name) == Protection::Unsafe
+    }
+
+    /// The events of a node.
+    pub fn events_of(&self, node: u32) -> &[Event] {
+        &self.events[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+
+    /// Index of the first event of a node.
+    pub fn first_event(&self, node: u32) -> u32 {
+        self.starts[node as usize]
+    }
+
+    /// Visits every event that can happen behind `from`, nearest first. Returns whether the end of the unit is reached
+    /// on a way that was not stopped.
+    pub fn walk(&self, from: u32, mut visit: impl FnMut(u32, &Event) -> Step) -> bool {
+        let node = self.events[from as usize].node;
+        let mut seen = vec![false; self.flow.nodes.len()];
+        let mut queue = std::collections::VecDeque::new();
+        let mut reaches_end = false;
+        if self.scan(from + 1, node, &mut visit) == Step::On {
+            reaches_end |= self.flow.nodes[node as usize].next.is_empty();
+            queue.extend(&self.flow.nodes[node as usize].next);
+        }
+        while let Some(node) = queue.pop_front() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            if self.scan(self.starts[node as usize], node, &mut visit) == Step::On {
+                let next = &self.flow.nodes[node as usize].next;
+                reaches_end |= next.is_empty();
+                queue.extend(next);
+            }
+        }
+        reaches_end
+    }
+
+    fn scan(&self, from: u32, node: u32, visit: &mut impl FnMut(u32, &Event) -> Step) -> Step {
+        for i in from..self.starts[node as usize + 1] {
+            if visit(i, &self.events[i as usize]) == Step::Stop {
+                return Step::Stop;
+            }
+        }
+        Step::On
+    }
+
+    /// All calls of a class that can happen behind an event.
+    pub fn calls_behind(&self, from: u32, wanted: impl Fn(&Call) -> bool) -> Vec<u32> {
+        let mut found = Vec::new();
+        self.walk(from, |_, event| {
+            if let EventKind::Call(call) = event.kind
+                && wanted(&self.calls[call as usize])
+            {
+                found.push(call);
+            }
+            Step::On
+        });
+        found
+    }
+
+    /// Whether two handles can be the same.
+    pub fn may_be_same(&self, one: ExprId, other: ExprId) -> bool {
+        self.copies.may_be_same(self.file.tree, one, other)
+    }
+
+    /// Whether a call ends an operation, perhaps.
+    pub fn finishes(&self, call: &Call, operation: &Operation) -> bool {
+        let Some(procedure) = call.procedure else { return false };
+        match operation.handle {
+            Handle::Request(request) => {
+                matches!(procedure.class, Class::Finish | Class::FinishSome | Class::Test)
+                    && call
+                        .parts()
+                        .filter(|(part, _)| matches!(part, Part::Request | Part::Requests))
+                        .any(|(_, own)| self.may_be_same(own, request))
+            }
+            Handle::Window(window) => {
+                let ends = matches!(
+                    procedure.class,
+                    Class::Fence | Class::Complete | Class::Unlock | Class::Flush | Class::WinFree
+                );
+                ends && call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window))
+            }
+            Handle::None => false,
+        }
+    }
+
+    /// Whether a call synchronizes a window.
+    pub fn synchronizes(&self, call: &Call, window: &Window) -> bool {
+        let Some(procedure) = call.procedure else { return false };
+        match procedure.class {
+            Class::Barrier => true,
+            Class::Fence
+            | Class::Post
+            | Class::Access
+            | Class::Complete
+            | Class::Wait
+            | Class::WaitTest
+            | Class::Lock
+            | Class::Unlock
+            | Class::Flush
+            | Class::WinSync => call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window.handle)),
+            _ => false,
+        }
+    }
+
+    /// Whether a synchronization lets others see the window.
+    pub fn opens(&self, call: &Call, window: &Window) -> bool {
+        let class = call.procedure.map(|procedure| procedure.class);
+        matches!(class, Some(Class::Fence | Class::Post | Class::Unlock | Class::WinSync | Class::Barrier))
+            && self.synchronizes(call, window)
+    }
+
+    /// Whether behind this event every register copy of the variable is stale to the compiler, too.
+    pub fn shields_load(&self, event: &Event, variable: Symbol) -> bool {
+        let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
+        if own != variable {
+            return false;
+        }
+        match to {
+            PassedTo::User(call) => self.is_opaque(&self.calls[call as usize]),
+            PassedTo::Library(call, part) => match part {
+                // Open MPI declares that dummy INTENT(IN) in its module `mpi`.
+                Part::Location => self.binding != Binding::UseMpi,
+                Part::Buffer(direction) => {
+                    let is_sync = self.class_of(call) == Some(Class::SyncReg);
+                    is_sync || direction.writes() || matches!(self.binding, Binding::Mpif | Binding::Unknown)
+                }
+                _ => true,
+            },
+        }
+    }
+
+    /// Whether before this event the variable's newest value must be in memory.
+    pub fn shields_store(&self, event: &Event, variable: Symbol) -> bool {
+        let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
+        own == variable
+            && match to {
+                PassedTo::User(call) => self.is_opaque(&self.calls[call as usize]),
+                PassedTo::Library(..) => true,
+            }
+    }
+
+    /// Whether the compiler cannot look into the procedure.
+    pub fn is_opaque(&self, call: &Call) -> bool {
+        let name = self.name(call.name);
+        if self.file.options.dummies.iter().any(|dummy| dummy.eq_ignore_ascii_case(name)) {
+            return true;
+        }
+        !self.file.known_procedures.contains(name) && !is_intrinsic(name)
+    }
+
+    /// The class of a call.
+    pub fn class_of(&self, call: u32) -> Option<Class> {
+        self.calls[call as usize].procedure.map(|procedure| procedure.class)
+    }
+
+    /// Whether two designators of one variable can name the same place.
+    pub fn overlap(&self, one: ExprId, other: ExprId) -> bool {
+        overlap(self.file.tree, one, other)
+    }
+
+    /// Whether the designator is the whole variable, or its first element, which by custom stands for it.
+    pub fn is_whole(&self, place: ExprId) -> bool {
+        let tree = self.file.tree;
+        match tree.expr(place).kind {
+            ExprKind::Name(_) => true,
+            ExprKind::Reference { base, args } => {
+                let is_start = |arg: &ExprId| match tree.expr(*arg).kind {
+                    ExprKind::Section { low: None, high: None, stride: None } => true,
+                    _ => tree.int(*arg) == Some(1),
+                };
+                matches!(tree.expr(base).kind, ExprKind::Name(_)) && tree.list(args).iter().all(is_start)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Names of the library among the statements of a unit, or a pointer made from an address.
+fn calls_library(tree: &Tree, unit: &Unit) -> bool {
+    unit.body.iter().any(|step| {
+        let crate::model::Step::Statement(i) = step else { return false };
+        let StatementKind::Call { procedure, .. } = tree.statements[*i as usize].kind else { return false };
+        let ExprKind::Name(name) = tree.expr(procedure).kind else { return false };
+        let name = tree.symbols.name(name);
+        crate::mpi::is_library_name(name) || name == "c_f_pointer"
+    })
+}
+
+/// The binding of a unit: its own, its hosts', or that of the rest of the file where none is seen.
+fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
+    let of_unit = |unit: &Unit| {
+        let uses = |name: &str| unit.uses.iter().any(|used| file.tree.symbols.name(used.module) == name);
+        if uses("mpi_f08") {
+            return Some(Binding::F08);
+        }
+        if uses("mpi") {
+            return Some(Binding::UseMpi);
+        }
+        let has_header = unit
+            .includes
+            .iter()
+            .any(|name| name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("mpif.h")));
+        has_header.then_some(Binding::Mpif)
+    };
+    let mut next = Some(id);
+    while let Some(id) = next {
+        let unit = file.model.unit(id);
+        if let Some(binding) = of_unit(unit) {
+            return binding;
+        }
+        let handed_on = unit
+            .uses
+            .iter()
+            .filter_map(|used| file.model.module(used.module))
+            .find_map(|module| of_unit(file.model.unit(module)));
+        if let Some(binding) = handed_on {
+            return binding;
+        }
+        next = unit.parent;
+    }
+    file.model.units.iter().find_map(of_unit).unwrap_or(Binding::Unknown)
+}

@@ -1,0 +1,12 @@
+//! What the statements of a unit do to variables, in every order in which they can run. Never knows a rule.
+
+mod address;
+mod analysis;
+mod event;
+mod handle;
+mod operation;
+
+pub use address::HiddenBuffers;
+pub use analysis::{Analysis, Binding, FileContext, Protection, Step};
+pub use event::{By, Call, Event, EventKind, PassedTo, is_intrinsic};
+pub use operation::{Handle, Operation, Phase, Window};

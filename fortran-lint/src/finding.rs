@@ -1,0 +1,35 @@
+//! What a rule has to say. Never rendered here.
+
+use rma_source::Span;
+
+pub use rma_source::Level;
+
+/// One finding of a rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Code of the rule.
+    pub rule: &'static str,
+    /// How bad it is.
+    pub level: Level,
+    /// The primary place.
+    pub span: Span,
+    /// One sentence.
+    pub message: String,
+    /// The variable, as it is declared or used.
+    pub variable: String,
+    /// Codes of the reasons why a remedy that was tried fails.
+    pub because: Vec<&'static str>,
+    /// Other places.
+    pub related: Vec<Related>,
+    /// Ways out, the best first.
+    pub remedies: Vec<String>,
+}
+
+/// Another place that belongs to a finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Related {
+    /// The place.
+    pub span: Span,
+    /// What is there.
+    pub message: String,
+}

@@ -1,0 +1,163 @@
+//! Preprocessor lines. Never evaluates a condition; both branches are seen, but for `#if 0`.
+
+use rma_source::Span;
+
+use super::{Physical, Reader, is_space};
+
+/// A line that belongs to the C preprocessor.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Directive {
+    /// What it does.
+    pub kind: DirectiveKind,
+    /// The whole line, with its continuations.
+    pub span: Span,
+}
+
+/// What a preprocessor line does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DirectiveKind {
+    /// `#if`, `#ifdef`, `#ifndef`.
+    If,
+    /// `#elif` and its kin, and `#else`.
+    Else,
+    /// `#endif`.
+    EndIf,
+    /// `#include`, with the name between the quotes or angle brackets.
+    Include(String),
+    /// Anything else: `#define`, `#undef`, `#line`, `#pragma`, editor lines.
+    Other,
+}
+
+/// Whether a branch can ever be compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Branch {
+    Possible,
+    /// `#if 0`, which commonly holds prose.
+    Never,
+}
+
+impl Reader<'_> {
+    pub(super) fn is_directive(&self, line: Physical) -> bool {
+        let bytes = self.bytes_of(line);
+        let first = bytes.iter().position(|&byte| byte != b' ').unwrap_or(bytes.len());
+        // In fixed form column 6 may hold a `#` as continuation mark.
+        bytes.get(first) == Some(&b'#') && first < 5
+    }
+
+    /// Reads the directive at `line` and moves behind it; lines of a branch that can never be compiled are left out.
+    pub(super) fn take_directive(&mut self, line: Physical) -> Directive {
+        let (directive, branch) = self.read_directive(line);
+        if branch == Branch::Never {
+            self.at = self.end_of_branch(self.at);
+        }
+        directive
+    }
+
+    pub(super) fn read_directive(&mut self, line: Physical) -> (Directive, Branch) {
+        let mut last = line;
+        while self.bytes_of(last).last() == Some(&b'\\') {
+            match self.physical(last.next) {
+                Some(next) => last = next,
+                None => break,
+            }
+        }
+        self.at = last.next;
+        let span = Span::new(line.start, last.end);
+        let text = String::from_utf8_lossy(self.bytes_of(line));
+        let text = text.trim_start().trim_start_matches('#').trim_start();
+        let word_length = text.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let (word, rest) = text.split_at(word_length);
+        let mut branch = Branch::Possible;
+        let kind = match word {
+            "if" => {
+                if rest.trim() == "0" || rest.trim_start().starts_with("0 ") {
+                    branch = Branch::Never;
+                }
+                DirectiveKind::If
+            }
+            "ifdef" | "ifndef" => DirectiveKind::If,
+            "elif" | "elifdef" | "elifndef" | "else" => DirectiveKind::Else,
+            "endif" => DirectiveKind::EndIf,
+            "include" => {
+                let name = rest.trim().trim_start_matches(['"', '<', '\'']);
+                let length = name.find(['"', '>', '\'']).unwrap_or(name.len());
+                DirectiveKind::Include(name[..length].to_string())
+            }
+            _ => DirectiveKind::Other,
+        };
+        (Directive { kind, span }, branch)
+    }
+
+    /// First byte of the line with the `#else`, `#elif` or `#endif` that ends the branch starting at `at`.
+    pub(super) fn end_of_branch(&self, mut at: usize) -> usize {
+        let mut depth = 0usize;
+        while let Some(line) = self.physical(at) {
+            if self.is_directive(line) {
+                match directive_word(self.bytes_of(line)) {
+                    b"if" | b"ifdef" | b"ifndef" => depth += 1,
+                    b"endif" if depth == 0 => return at,
+                    b"endif" => depth -= 1,
+                    b"else" | b"elif" | b"elifdef" | b"elifndef" if depth == 0 => return at,
+                    _ => {}
+                }
+            }
+            at = line.next;
+        }
+        at
+    }
+
+    /// Walks over the directives that stand between the lines of one statement: of every `#if` the first branch that
+    /// can be compiled is taken. `open` counts the `#if`s entered inside the statement.
+    pub(super) fn directive_inside(&mut self, line: Physical, open: &mut usize) {
+        let (directive, branch) = self.read_directive(line);
+        match directive.kind {
+            DirectiveKind::If => {
+                *open += 1;
+                if branch == Branch::Never {
+                    self.at = self.end_of_branch(self.at);
+                    self.skip_one_directive();
+                }
+            }
+            DirectiveKind::Else => {
+                // The other branches of this `#if` are left out, whether it was opened inside the statement or before.
+                loop {
+                    self.at = self.end_of_branch(self.at);
+                    let Some(next) = self.physical(self.at) else { return };
+                    let (directive, _) = self.read_directive(next);
+                    if directive.kind == DirectiveKind::EndIf {
+                        self.note_endif(directive.span, open);
+                        return;
+                    }
+                }
+            }
+            DirectiveKind::EndIf => self.note_endif(directive.span, open),
+            DirectiveKind::Include(_) | DirectiveKind::Other => {}
+        }
+    }
+
+    fn skip_one_directive(&mut self) {
+        if let Some(line) = self.physical(self.at) {
+            let ends = directive_word(self.bytes_of(line)) == b"endif";
+            if !ends {
+                self.read_directive(line);
+            }
+        }
+    }
+
+    /// An `#endif` whose `#if` stands before the statement is handed out after it.
+    fn note_endif(&mut self, span: Span, open: &mut usize) {
+        match open.checked_sub(1) {
+            Some(fewer) => *open = fewer,
+            None => self.pending_endifs.push(span),
+        }
+    }
+}
+
+fn directive_word(bytes: &[u8]) -> &[u8] {
+    let skip =
+        |bytes: &[u8], from: usize| from + bytes[from..].iter().take_while(|&&byte| is_space(byte)).count();
+    let hash = skip(bytes, 0);
+    let start = skip(bytes, (hash + 1).min(bytes.len()));
+    let length = bytes[start..].iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    &bytes[start..start + length]
+}

@@ -1,0 +1,233 @@
+//! Physical lines become logical lines with the exact place of every character. Never looks at what a statement means.
+//!
+//! A logical line is one statement (or several, separated by `;`) without comments and continuation marks, in lower
+//! case outside character literals, in ASCII. In fixed form its blanks are gone as well, because they mean nothing
+//! there. [`LogicalLine::source_of`] leads back to the file.
+
+mod detect;
+mod directive;
+mod fixed;
+mod free;
+
+pub use detect::{Form, detect};
+pub use directive::{Directive, DirectiveKind};
+
+use rma_source::Span;
+
+/// Longest logical line that is kept; what lies beyond is dropped and the statement counts as skipped.
+pub const LOGICAL_LINE_BYTES_MAX: usize = 1 << 20;
+
+/// Stands for a byte outside ASCII, so that places stay exact.
+pub const FOREIGN: u8 = 0x1a;
+
+/// Where a run of adjacent characters of a logical line comes from.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// First byte in the logical line.
+    at: u32,
+    /// First byte in the file.
+    source: u32,
+}
+
+/// One logical line; the buffers are reused from line to line.
+#[derive(Default, Debug)]
+pub struct LogicalLine {
+    text: String,
+    runs: Vec<Run>,
+    /// Statement label of fixed form, where it stands in columns of its own.
+    pub label: Option<u32>,
+    /// From the first byte to behind the last byte in the file.
+    pub span: Span,
+    /// Length of the text up to the first blank between words. Macros of fixed form end there and nowhere else.
+    pub first_gap: Option<usize>,
+    /// Characters beyond the last column were left out.
+    pub is_cut: bool,
+    /// The line is longer than [`LOGICAL_LINE_BYTES_MAX`].
+    pub is_too_long: bool,
+}
+
+impl LogicalLine {
+    /// The statement text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The place in the file of the character at `at`.
+    pub fn source_of(&self, at: usize) -> u32 {
+        let at = at as u32;
+        let i = self.runs.partition_point(|run| run.at <= at);
+        match i.checked_sub(1).and_then(|i| self.runs.get(i)) {
+            Some(run) => run.source + (at - run.at),
+            None => self.span.start,
+        }
+    }
+
+    /// The span in the file of a non-empty range of the text.
+    pub fn span_of(&self, start: usize, end: usize) -> Span {
+        let first = self.source_of(start);
+        let last = self.source_of(end.max(start + 1) - 1);
+        Span { start: first, end: (last + 1).max(first) }
+    }
+
+    fn clear(&mut self, start: usize) {
+        self.text.clear();
+        self.runs.clear();
+        self.label = None;
+        self.first_gap = None;
+        self.span = Span::at(start);
+        self.is_cut = false;
+        self.is_too_long = false;
+    }
+
+    fn push(&mut self, byte: u8, source: usize) {
+        if self.text.len() >= LOGICAL_LINE_BYTES_MAX {
+            self.is_too_long = true;
+            return;
+        }
+        let at = self.text.len() as u32;
+        let source = source as u32;
+        let continues = self.runs.last().is_some_and(|run| run.source + (at - run.at) == source);
+        if !continues {
+            self.runs.push(Run { at, source });
+        }
+        self.text.push(char::from(if byte.is_ascii() && byte != 0 { byte } else { FOREIGN }));
+    }
+}
+
+/// What the reader met next.
+#[derive(Debug)]
+pub enum Item {
+    /// The logical line was filled.
+    Statement,
+    /// A preprocessor line.
+    Directive(Directive),
+}
+
+/// How far a fixed-form line reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Width {
+    /// Up to the standard's column 72.
+    Standard,
+    /// To its end.
+    Whole,
+}
+
+/// Last column of a fixed-form statement.
+const FIXED_COLUMNS: usize = 72;
+
+/// Reads logical lines from the bytes of one file.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    form: Form,
+    /// First byte of the next physical line.
+    at: usize,
+    /// First byte of the logical line that was read last.
+    began: usize,
+    /// Directives met inside a statement, to be handed out after it.
+    pending_endifs: Vec<Span>,
+}
+
+/// One physical line: the bytes `start..end` without the line end, and where the next line starts.
+#[derive(Clone, Copy, Debug)]
+struct Physical {
+    start: usize,
+    end: usize,
+    next: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader over the whole of `bytes`.
+    pub fn new(bytes: &'a [u8], form: Form) -> Reader<'a> {
+        let at = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
+        Reader { bytes, form, at, began: 0, pending_endifs: Vec::new() }
+    }
+
+    /// The next statement or directive; `None` at the end of the file.
+    pub fn next(&mut self, line: &mut LogicalLine) -> Option<Item> {
+        if let Some(span) = self.pending_endifs.pop() {
+            return Some(Item::Directive(Directive { kind: DirectiveKind::EndIf, span }));
+        }
+        match self.form {
+            Form::Fixed => self.next_fixed(line, Width::Standard),
+            Form::Free => self.next_free(line),
+        }
+    }
+
+    /// Reads the statement again that [`Reader::next`] gave last, without the limit of 72 columns.
+    pub fn again_whole(&mut self, line: &mut LogicalLine) {
+        let (at, pending) = (self.at, std::mem::take(&mut self.pending_endifs));
+        self.at = self.began;
+        self.next_fixed(line, Width::Whole);
+        (self.at, self.pending_endifs) = (at, pending);
+    }
+
+    fn physical(&self, at: usize) -> Option<Physical> {
+        let rest = self.bytes.get(at..).filter(|rest| !rest.is_empty())?;
+        // A lone carriage return ends a line too, as in very old files; the line index counts them the same way.
+        let length = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(rest.len());
+        let ending = match rest.get(length..) {
+            Some([b'\r', b'\n', ..]) => 2,
+            Some([_, ..]) => 1,
+            _ => 0,
+        };
+        Some(Physical { start: at, end: at + length, next: at + length + ending })
+    }
+
+    fn bytes_of(&self, line: Physical) -> &'a [u8] {
+        &self.bytes[line.start..line.end]
+    }
+
+    /// Whether a comment of the preprocessor's language starts here, as some sources have them before a licence.
+    fn is_c_comment(&self, line: Physical) -> bool {
+        self.bytes_of(line).trim_ascii_start().starts_with(b"/*")
+    }
+
+    /// First byte of the line behind a comment.
+    fn behind_comment(&self, line: Physical) -> usize {
+        if !self.is_c_comment(line) {
+            return line.next;
+        }
+        let mut last = line;
+        loop {
+            if self.bytes_of(last).windows(2).any(|pair| pair == b"*/") {
+                return last.next;
+            }
+            match self.physical(last.next) {
+                Some(next) => last = next,
+                // Not a comment after all: it must not swallow the file.
+                None => return line.next,
+            }
+        }
+    }
+
+    fn is_blank(&self, line: Physical) -> bool {
+        self.bytes_of(line).iter().all(|&byte| is_space(byte))
+    }
+}
+
+/// Blanks of Fortran text. Form feeds and vertical tabs appear in listings that became sources.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
+}
+
+/// Whether a Hollerith constant may start behind this text, so that `5h` counts characters.
+///
+/// `real*8 h`, `do 10 h = …` and names that end in digits look alike once blanks are gone.
+fn hollerith_length(text: &[u8]) -> Option<(usize, usize)> {
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let before = text.len().checked_sub(digits + 1).map(|at| text[at]);
+    let may_start = match before {
+        Some(b'(' | b',' | b'/' | b'=' | b'-' | b'+') => true,
+        // A repeat count, as in DATA x /3*4Habcd/.
+        Some(b'*') => text.len().checked_sub(digits + 2).is_some_and(|at| text[at].is_ascii_digit()),
+        // An operator, as in x.eq.4Habcd.
+        Some(b'.') => text.len().checked_sub(digits + 2).is_some_and(|at| text[at].is_ascii_alphabetic()),
+        _ => false,
+    };
+    if digits == 0 || digits > 4 || !may_start {
+        return None;
+    }
+    let length = text[text.len() - digits..].iter().fold(0, |sum, &byte| sum * 10 + usize::from(byte - b'0'));
+    Some((digits, length))
+}

@@ -1,0 +1,644 @@
+//! The tolerant tree of one file: statements in order, expressions in one arena. Never knows what a name means.
+
+use std::collections::HashMap;
+
+use rma_source::Span;
+
+/// A name of the file, in lower case.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Symbol(pub u32);
+
+/// All names of a file.
+#[derive(Default, Debug)]
+pub struct Symbols {
+    index: HashMap<Box<str>, Symbol>,
+    names: Vec<Box<str>>,
+}
+
+impl Symbols {
+    /// The symbol of `name`, which is in lower case.
+    pub fn intern(&mut self, name: &str) -> Symbol {
+        if let Some(&symbol) = self.index.get(name) {
+            return symbol;
+        }
+        let symbol = Symbol(self.names.len() as u32);
+        self.names.push(name.into());
+        self.index.insert(name.into(), symbol);
+        symbol
+    }
+
+    /// The symbol of a name that the file uses.
+    pub fn find(&self, name: &str) -> Option<Symbol> {
+        self.index.get(name).copied()
+    }
+
+    /// The name.
+    pub fn name(&self, symbol: Symbol) -> &str {
+        &self.names[symbol.0 as usize]
+    }
+}
+
+/// A name and where it stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name {
+    /// The name.
+    pub symbol: Symbol,
+    /// The place.
+    pub span: Span,
+}
+
+/// Index of an expression in its [`Tree`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ExprId(pub u32);
+
+/// A list of expressions in its [`Tree`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct List {
+    start: u32,
+    length: u32,
+}
+
+/// An expression with its place.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// The place.
+    pub span: Span,
+}
+
+/// The shapes of expressions.
+#[derive(Clone, Copy, Debug)]
+pub enum ExprKind {
+    /// A name alone.
+    Name(Symbol),
+    /// An array element, a section, a substring or a function reference: the syntax is the same.
+    Reference {
+        /// What is subscripted or called.
+        base: ExprId,
+        /// The subscripts or arguments.
+        args: List,
+    },
+    /// `base%name`.
+    Component {
+        /// The parent object.
+        base: ExprId,
+        /// The component.
+        name: Symbol,
+    },
+    /// A literal.
+    Literal(Literal),
+    /// Operands and the text of the operators between them; precedence is of no concern here.
+    Operation {
+        /// The operators in order, as one text.
+        operators: Symbol,
+        /// The operands.
+        operands: List,
+    },
+    /// `(x)`, which is an expression and no variable any more.
+    Paren(ExprId),
+    /// `(re, im)`.
+    Complex(ExprId, ExprId),
+    /// `low:high:stride`.
+    Section {
+        /// First index.
+        low: Option<ExprId>,
+        /// Last index.
+        high: Option<ExprId>,
+        /// Step.
+        stride: Option<ExprId>,
+    },
+    /// `name = value` in an argument list.
+    Keyword {
+        /// The keyword.
+        name: Symbol,
+        /// The value.
+        value: ExprId,
+    },
+    /// `(/ … /)` or `[ … ]`.
+    Array(List),
+    /// `(items, i = 1, n)`.
+    ImpliedDo {
+        /// What is repeated.
+        items: List,
+        /// The loop variable.
+        variable: Symbol,
+        /// Its bounds.
+        bounds: List,
+    },
+    /// `*10` or `&10` in a call.
+    AlternateReturn(u32),
+    /// `*` as a bound, a format or a unit; `..` as a rank.
+    Star,
+    /// `%val(x)` and its kin.
+    Percent {
+        /// `val`, `ref` or `loc`.
+        name: Symbol,
+        /// The argument.
+        value: ExprId,
+    },
+    /// `name => target` in ASSOCIATE.
+    Alias {
+        /// The new name.
+        name: Symbol,
+        /// What it stands for.
+        value: ExprId,
+    },
+    /// Nothing, as between two commas.
+    Missing,
+}
+
+/// Literals.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Literal {
+    /// A whole number; too large ones saturate.
+    Int(u64),
+    /// Any other number.
+    Real,
+    /// A character or Hollerith constant.
+    Text,
+    /// `.true.`
+    True,
+    /// `.false.`
+    False,
+}
+
+/// One statement.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// What it is.
+    pub kind: StatementKind,
+    /// Its label.
+    pub label: Option<u32>,
+    /// From its first to its last character.
+    pub span: Span,
+}
+
+/// Declared type, as far as the rules care.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TypeSpec {
+    /// A number or logical.
+    Numeric,
+    /// Characters: a parenthesis may be a substring.
+    Character,
+    /// A derived type, by name where it has one.
+    Derived(Option<Symbol>),
+}
+
+/// Attributes of a declaration, one bit each.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Attributes(u32);
+
+impl Attributes {
+    /// None.
+    pub const NONE: Attributes = Attributes(0);
+    /// VOLATILE
+    pub const VOLATILE: Attributes = Attributes(1);
+    /// ASYNCHRONOUS
+    pub const ASYNCHRONOUS: Attributes = Attributes(1 << 1);
+    /// TARGET
+    pub const TARGET: Attributes = Attributes(1 << 2);
+    /// POINTER
+    pub const POINTER: Attributes = Attributes(1 << 3);
+    /// ALLOCATABLE
+    pub const ALLOCATABLE: Attributes = Attributes(1 << 4);
+    /// SAVE, by the statement, by initialisation or by DATA.
+    pub const SAVE: Attributes = Attributes(1 << 5);
+    /// CONTIGUOUS
+    pub const CONTIGUOUS: Attributes = Attributes(1 << 6);
+    /// PARAMETER
+    pub const PARAMETER: Attributes = Attributes(1 << 7);
+    /// EXTERNAL, or a procedure declaration.
+    pub const EXTERNAL: Attributes = Attributes(1 << 8);
+    /// INTRINSIC
+    pub const INTRINSIC: Attributes = Attributes(1 << 9);
+    /// VALUE
+    pub const VALUE: Attributes = Attributes(1 << 10);
+    /// OPTIONAL
+    pub const OPTIONAL: Attributes = Attributes(1 << 11);
+    /// INTENT(IN)
+    pub const INTENT_IN: Attributes = Attributes(1 << 12);
+    /// Any other, such as PUBLIC.
+    pub const OTHER: Attributes = Attributes(1 << 13);
+
+    /// Whether all of `other` are here.
+    pub fn has(self, other: Attributes) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Attributes) -> Attributes {
+        Attributes(self.0 | other.0)
+    }
+}
+
+impl std::fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const NAMES: [&str; 14] = [
+            "volatile",
+            "asynchronous",
+            "target",
+            "pointer",
+            "allocatable",
+            "save",
+            "contiguous",
+            "parameter",
+            "external",
+            "intrinsic",
+            "value",
+            "optional",
+            "intent(in)",
+            "other",
+        ];
+        let set: Vec<&str> =
+            NAMES.iter().enumerate().filter(|(i, _)| self.0 >> i & 1 == 1).map(|(_, &name)| name).collect();
+        write!(f, "[{}]", set.join(" "))
+    }
+}
+
+/// One declared name.
+#[derive(Clone, Copy, Debug)]
+pub struct Entity {
+    /// The name.
+    pub name: Name,
+    /// Bounds, where the declaration gives them.
+    pub shape: Option<List>,
+    /// It has an initial value, which implies SAVE.
+    pub is_initialised: bool,
+}
+
+/// A COMMON block of a statement.
+#[derive(Clone, Debug)]
+pub struct CommonBlock {
+    /// Its name; `None` is blank COMMON.
+    pub name: Option<Symbol>,
+    /// Its members.
+    pub members: Vec<Entity>,
+}
+
+/// Kinds of program units and procedures.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum UnitKind {
+    /// PROGRAM, or statements without a header.
+    Program,
+    /// SUBROUTINE
+    Subroutine,
+    /// FUNCTION
+    Function,
+    /// MODULE
+    Module,
+    /// SUBMODULE
+    Submodule,
+    /// BLOCK DATA
+    BlockData,
+    /// `MODULE PROCEDURE name` of a submodule.
+    ModuleProcedure,
+}
+
+/// Kinds of block constructs that only nest.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BlockKind {
+    /// ASSOCIATE
+    Associate,
+    /// BLOCK
+    Block,
+    /// CRITICAL
+    Critical,
+    /// WHERE
+    Where,
+    /// FORALL
+    Forall,
+    /// CHANGE TEAM
+    Team,
+}
+
+/// How a loop ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DoKind {
+    /// `DO i = 1, n` or DO CONCURRENT.
+    Counted,
+    /// `DO WHILE`.
+    While,
+    /// `DO` without control.
+    Forever,
+}
+
+/// Input and output statements.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IoKind {
+    /// READ and DECODE: items are written to.
+    Read,
+    /// WRITE, PRINT and ENCODE: items are read.
+    Write,
+    /// OPEN, CLOSE, INQUIRE and the others.
+    Control,
+}
+
+/// The kinds of statements.
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    /// Start of a program unit or procedure.
+    Unit {
+        /// Its kind.
+        kind: UnitKind,
+        /// Its name.
+        name: Option<Name>,
+        /// Its dummy arguments.
+        dummies: Vec<Name>,
+        /// Name of the function result where it differs.
+        result: Option<Name>,
+        /// Declared in the prefix of a function: the result is characters.
+        prefix: Option<TypeSpec>,
+    },
+    /// ENTRY
+    Entry {
+        /// Its name.
+        name: Name,
+        /// Its dummy arguments.
+        dummies: Vec<Name>,
+    },
+    /// CONTAINS
+    Contains,
+    /// END of a program unit; `None` for the bare word.
+    EndUnit(Option<UnitKind>),
+    /// INTERFACE
+    Interface,
+    /// END INTERFACE
+    EndInterface,
+    /// TYPE definition, or a DEC STRUCTURE.
+    TypeDefinition,
+    /// END TYPE
+    EndType,
+    /// A type declaration.
+    Declaration {
+        /// The type.
+        spec: TypeSpec,
+        /// Attributes common to all names.
+        attributes: Attributes,
+        /// DIMENSION attribute.
+        shape: Option<List>,
+        /// The names.
+        entities: Vec<Entity>,
+    },
+    /// VOLATILE, SAVE, DIMENSION and the other attribute statements.
+    Attribute {
+        /// What it gives.
+        attributes: Attributes,
+        /// To whom; empty means everything, as in a bare SAVE.
+        entities: Vec<Entity>,
+    },
+    /// COMMON
+    Common(Vec<CommonBlock>),
+    /// EQUIVALENCE
+    Equivalence(Vec<List>),
+    /// IMPLICIT; `true` for IMPLICIT NONE.
+    Implicit {
+        /// It is IMPLICIT NONE.
+        is_none: bool,
+    },
+    /// USE
+    Use {
+        /// The module.
+        module: Name,
+        /// ONLY was given.
+        has_only: bool,
+        /// Local names and the names in the module.
+        names: Vec<(Symbol, Symbol)>,
+    },
+    /// INCLUDE
+    Include(String),
+    /// Cray `POINTER (p, x)`: pointer and pointee.
+    CrayPointer(Vec<(Name, Entity)>),
+    /// DATA: the names that get values.
+    Data(Vec<Symbol>),
+    /// FORMAT
+    Format,
+    /// `variable = value`, or a statement function.
+    Assignment {
+        /// Left side.
+        target: ExprId,
+        /// Right side.
+        value: ExprId,
+    },
+    /// `pointer => target`.
+    PointerAssignment {
+        /// Left side.
+        target: ExprId,
+        /// Right side.
+        value: ExprId,
+    },
+    /// CALL
+    Call {
+        /// The procedure.
+        procedure: ExprId,
+        /// The arguments.
+        args: List,
+    },
+    /// `IF (condition) statement`: the statement follows in the list.
+    IfStatement(ExprId),
+    /// `IF (condition) THEN`
+    IfThen(ExprId),
+    /// ELSE IF
+    ElseIf(ExprId),
+    /// ELSE
+    Else,
+    /// END IF
+    EndIf,
+    /// `IF (x) 10, 20, 30`
+    ArithmeticIf {
+        /// The value.
+        value: ExprId,
+        /// The labels.
+        labels: Vec<u32>,
+    },
+    /// DO
+    Do {
+        /// How it ends.
+        kind: DoKind,
+        /// The label of its last statement.
+        end_label: Option<u32>,
+        /// Construct name.
+        name: Option<Symbol>,
+        /// Loop variable, where there is one.
+        variable: Option<ExprId>,
+        /// Bounds or condition.
+        control: List,
+    },
+    /// END DO
+    EndDo,
+    /// CONTINUE
+    Continue,
+    /// GO TO with one label or several (computed, or all of an assigned list).
+    Goto {
+        /// The labels.
+        labels: Vec<u32>,
+        /// What selects among them.
+        selector: Option<ExprId>,
+    },
+    /// CYCLE
+    Cycle(Option<Symbol>),
+    /// EXIT
+    Exit(Option<Symbol>),
+    /// RETURN
+    Return,
+    /// STOP and ERROR STOP
+    Stop,
+    /// SELECT CASE, SELECT TYPE, SELECT RANK
+    Select(Option<ExprId>),
+    /// CASE and its kin; `true` for the default.
+    Case {
+        /// It is the default case.
+        is_default: bool,
+    },
+    /// END SELECT
+    EndSelect,
+    /// Start of a block that only nests.
+    BlockStart {
+        /// Its kind.
+        kind: BlockKind,
+        /// Mask, associations.
+        args: List,
+    },
+    /// ELSEWHERE
+    ElseWhere(List),
+    /// End of such a block.
+    BlockEnd(BlockKind),
+    /// `WHERE (mask) statement` and `FORALL (…) statement`: the statement follows in the list.
+    Masked(List),
+    /// Input and output.
+    Io {
+        /// Its kind.
+        kind: IoKind,
+        /// Control list.
+        control: List,
+        /// Items.
+        items: List,
+    },
+    /// ALLOCATE
+    Allocate(List),
+    /// DEALLOCATE
+    Deallocate(List),
+    /// NULLIFY
+    Nullify(List),
+    /// Understood, and of no concern here.
+    Other,
+    /// Not understood.
+    Unknown,
+}
+
+/// What stands between statements.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// `#if`
+    If,
+    /// `#else`
+    Else,
+    /// `#endif`
+    EndIf,
+}
+
+/// The tree of one file.
+#[derive(Default, Debug)]
+pub struct Tree {
+    /// Names.
+    pub symbols: Symbols,
+    /// Statements in order.
+    pub statements: Vec<Statement>,
+    /// Preprocessor marks: each stands before the statement with that index.
+    pub marks: Vec<(u32, Mark)>,
+    /// Names of included files, with the index of the statement behind.
+    pub includes: Vec<(u32, String)>,
+    exprs: Vec<Expr>,
+    lists: Vec<ExprId>,
+}
+
+impl Tree {
+    /// How many statements were not understood.
+    pub fn n_unknown(&self) -> usize {
+        self.statements.iter().filter(|statement| matches!(statement.kind, StatementKind::Unknown)).count()
+    }
+
+    /// The expression.
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        &self.exprs[id.0 as usize]
+    }
+
+    /// The expressions of a list.
+    pub fn list(&self, list: List) -> &[ExprId] {
+        &self.lists[list.start as usize..(list.start + list.length) as usize]
+    }
+
+    /// The place of an expression.
+    pub fn span(&self, id: ExprId) -> Span {
+        self.expr(id).span
+    }
+
+    /// Adds an expression.
+    pub fn add(&mut self, kind: ExprKind, span: Span) -> ExprId {
+        self.exprs.push(Expr { kind, span });
+        ExprId(self.exprs.len() as u32 - 1)
+    }
+
+    /// Adds a list.
+    pub fn add_list(&mut self, items: &[ExprId]) -> List {
+        let start = self.lists.len() as u32;
+        self.lists.extend_from_slice(items);
+        List { start, length: items.len() as u32 }
+    }
+
+    /// The name at the bottom of a designator: `a` of `a(i)%b(j)`.
+    pub fn root(&self, id: ExprId) -> Option<Symbol> {
+        match self.expr(id).kind {
+            ExprKind::Name(symbol) => Some(symbol),
+            ExprKind::Reference { base, .. } | ExprKind::Component { base, .. } => self.root(base),
+            _ => None,
+        }
+    }
+
+    /// Whether two expressions are written the same way.
+    pub fn same(&self, left: ExprId, right: ExprId) -> bool {
+        use ExprKind as E;
+        if left == right {
+            return true;
+        }
+        let same_option = |a: Option<ExprId>, b: Option<ExprId>| match (a, b) {
+            (Some(a), Some(b)) => self.same(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        match (self.expr(left).kind, self.expr(right).kind) {
+            (E::Name(a), E::Name(b)) => a == b,
+            (E::Reference { base: a, args: p }, E::Reference { base: b, args: q }) => {
+                self.same(a, b) && self.same_list(p, q)
+            }
+            (E::Component { base: a, name: p }, E::Component { base: b, name: q }) => {
+                p == q && self.same(a, b)
+            }
+            (E::Literal(Literal::Int(a)), E::Literal(Literal::Int(b))) => a == b,
+            (E::Paren(a), E::Paren(b)) => self.same(a, b),
+            (E::Operation { operators: o, operands: a }, E::Operation { operators: p, operands: b }) => {
+                o == p && self.same_list(a, b)
+            }
+            (E::Section { low: a, high: b, stride: c }, E::Section { low: d, high: e, stride: f }) => {
+                same_option(a, d) && same_option(b, e) && same_option(c, f)
+            }
+            (E::Star, E::Star) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether two lists are written the same way.
+    pub fn same_list(&self, left: List, right: List) -> bool {
+        let (left, right) = (self.list(left), self.list(right));
+        left.len() == right.len() && left.iter().zip(right).all(|(&a, &b)| self.same(a, b))
+    }
+
+    /// The value of a whole-number literal.
+    pub fn int(&self, id: ExprId) -> Option<u64> {
+        match self.expr(id).kind {
+            ExprKind::Literal(Literal::Int(value)) => Some(value),
+            _ => None,
+        }
+    }
+}

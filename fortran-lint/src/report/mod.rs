@@ -1,0 +1,54 @@
+//! Findings as text and as JSON. Never writes to a stream.
+
+pub mod json;
+pub mod text;
+
+use crate::check::FileReport;
+use crate::finding::Level;
+
+/// How many of what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Files read.
+    pub files: usize,
+    /// Lines in them.
+    pub lines: usize,
+    /// Statements in them.
+    pub statements: usize,
+    /// Statements not understood.
+    pub skipped: usize,
+    /// Findings at level error.
+    pub errors: usize,
+    /// Findings at level warning.
+    pub warnings: usize,
+    /// Findings at level note.
+    pub notes: usize,
+}
+
+impl Summary {
+    /// Counts.
+    pub fn new(reports: &[FileReport]) -> Summary {
+        let mut summary = Summary { files: reports.len(), ..Summary::default() };
+        for report in reports {
+            summary.lines += report.n_lines;
+            summary.statements += report.n_statements;
+            summary.skipped += report.skipped.len();
+            for finding in &report.findings {
+                match finding.level {
+                    Level::Error => summary.errors += 1,
+                    Level::Warning => summary.warnings += 1,
+                    Level::Note => summary.notes += 1,
+                }
+            }
+        }
+        summary
+    }
+
+    /// Share of the statements that were understood, in per cent.
+    pub fn understood(&self) -> f64 {
+        match self.statements {
+            0 => 100.0,
+            n => 100.0 * (n - self.skipped) as f64 / n as f64,
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Findings for people, in the look of rustc. Never decides what is shown.
+
+use rma_source::{Diagnostic, SourceFile, SourceMap, render};
+
+use super::Summary;
+use crate::check::FileReport;
+use crate::finding::Finding;
+
+/// All findings of a run, each followed by an empty line.
+pub fn findings(reports: &[FileReport], colour: render::Colour) -> String {
+    let mut out = String::new();
+    for report in reports.iter().filter(|report| !report.findings.is_empty()) {
+        let mut map = SourceMap::new();
+        map.add(SourceFile::new(report.path.clone(), report.text.clone()));
+        for finding in &report.findings {
+            out.push_str(&render::text(&map, &diagnostic(finding), colour));
+            out.push_str("\n\n");
+        }
+    }
+    out
+}
+
+/// A finding in the terms of the shared renderer.
+fn diagnostic(finding: &Finding) -> Diagnostic {
+    let mut diagnostic =
+        Diagnostic::new(finding.level, finding.rule, finding.message.clone()).label(finding.span, "");
+    for related in &finding.related {
+        diagnostic = diagnostic.label(related.span, related.message.clone());
+    }
+    if !finding.because.is_empty() {
+        diagnostic =
+            diagnostic.note(format!("a remedy that was tried does not help: {}", finding.because.join(", ")));
+    }
+    for remedy in &finding.remedies {
+        diagnostic = diagnostic.help(remedy.clone());
+    }
+    diagnostic.note(format!(
+        "`fortran-lint explain {}` tells what the compiler may do and what helps",
+        finding.rule
+    ))
+}
+
+/// Statements that were not understood, one a line.
+pub fn skipped(reports: &[FileReport]) -> String {
+    let mut out = String::new();
+    for report in reports.iter().filter(|report| !report.skipped.is_empty()) {
+        let file = SourceFile::new(report.path.clone(), report.text.clone());
+        for &span in &report.skipped {
+            let place = file.line_column(span.start as usize);
+            let first = file.slice(span).lines().next().unwrap_or_default().trim();
+            out.push_str(&format!("{}:{}:{}: skipped: {first}\n", report.path, place.line, place.column));
+        }
+    }
+    out
+}
+
+/// The last line of a run.
+pub fn summary(summary: &Summary) -> String {
+    format!(
+        "{}, {}, {} in {}\n",
+        counted(summary.errors, "error"),
+        counted(summary.warnings, "warning"),
+        counted(summary.notes, "note"),
+        counted(summary.files, "file"),
+    )
+}
+
+/// Figures about the run.
+pub fn stats(summary: &Summary, seconds: f64) -> String {
+    format!(
+        "{}, {}, {}, {} skipped, {:.3} % understood, {seconds:.2} s, {:.0} lines/s\n",
+        counted(summary.files, "file"),
+        counted(summary.lines, "line"),
+        counted(summary.statements, "statement"),
+        summary.skipped,
+        summary.understood(),
+        summary.lines as f64 / seconds.max(1e-9),
+    )
+}
+
+fn counted(n: usize, word: &str) -> String {
+    match n {
+        1 => format!("1 {word}"),
+        n => format!("{n} {word}s"),
+    }
+}

@@ -1,0 +1,143 @@
+//! # FR02: receive-buffer-used-after-wait
+//!
+//! The buffer of a nonblocking or persistent receive is read or written after the call that finishes the receive, and
+//! that call does not name the buffer. Never reported for variables in COMMON or in a module, for VOLATILE and
+//! ASYNCHRONOUS variables, or where an opaque call with the buffer as its argument stands between the two.
+//!
+//! ## What happens
+//!
+//! ```fortran
+//! call MPI_IRECV(buf, 1, MPI_REAL, 0, 7, comm, request, ierror)
+//! call MPI_WAIT(request, status, ierror)   ! names the request, not buf
+//! x = buf                                  ! may be moved before the wait, or use a register from before it
+//! ```
+//!
+//! Compilers may move the access before the wait, or load the buffer into a register in between. For a plain receive
+//! and wait no compiler tried did so: a warning. For a persistent receive, whose buffer is named once and filled many
+//! times, gfortran 12 gives stale values from -O1 on: an error. Code that is right by luck of one compiler is not
+//! portable.
+//!
+//! There is one finding per buffer and program unit, at the first access, with the number of places.
+//!
+//! ## What to do
+//!
+//! - ASYNCHRONOUS (with `use mpi` or `use mpi_f08`), on the dummy argument and in the caller where it is one.
+//! - COMMON or a module variable.
+//! - VOLATILE, at the price of every access.
+//! - An opaque call with `buf` as its argument after the finishing call, inside the loop for a persistent receive (FR13).
+
+use std::collections::BTreeMap;
+
+use super::support::{
+    OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
+    without_attempts,
+};
+use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
+use crate::finding::{Finding, Level};
+use crate::mpi::{Class, Part};
+use crate::parse::Symbol;
+
+/// An access behind a finishing call.
+#[derive(Clone, Copy)]
+struct Access {
+    operation: Operation,
+    finish: u32,
+}
+
+/// The accesses to one buffer, by event.
+#[derive(Default)]
+struct Accesses {
+    first: BTreeMap<u32, Access>,
+    is_persistent_read: bool,
+}
+
+pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
+    let mut buffers: Vec<(Symbol, Accesses)> = Vec::new();
+    for operation in &a.operations {
+        let concerns = operation.direction.writes()
+            && operation.place.is_some()
+            && operation.phase != Phase::Call
+            && !operation.is_transfer
+            && a.is_unsafe(operation.variable);
+        if !concerns {
+            continue;
+        }
+        let at = match buffers.iter().position(|(variable, _)| *variable == operation.variable) {
+            Some(at) => at,
+            None => {
+                buffers.push((operation.variable, Accesses::default()));
+                buffers.len() - 1
+            }
+        };
+        collect(a, operation, &mut buffers[at].1);
+    }
+    for (variable, accesses) in buffers {
+        out.extend(report(a, variable, &accesses));
+    }
+}
+
+fn collect(a: &Analysis<'_>, operation: &Operation, accesses: &mut Accesses) {
+    let started = a.calls[operation.call as usize].event;
+    for finish in a.calls_behind(started, |call| a.finishes(call, operation)) {
+        a.walk(a.calls[finish as usize].event, |i, event| {
+            if a.shields_load(event, operation.variable) || restarts(a, event.kind, operation) {
+                return Step::Stop;
+            }
+            let is_load = is_load(a, event, operation.variable);
+            let is_store = matches!(event.kind, EventKind::Write { variable, by: By::Statement, .. } if variable == operation.variable);
+            if is_load || is_store {
+                accesses.first.entry(i).or_insert(Access { operation: *operation, finish });
+                accesses.is_persistent_read |= is_load && operation.phase == Phase::FromStart;
+            }
+            Step::On
+        });
+    }
+}
+
+/// Behind the next start of a persistent request an access is another matter.
+fn restarts(a: &Analysis<'_>, kind: EventKind, operation: &Operation) -> bool {
+    let (EventKind::Call(call), Handle::Request(request)) = (kind, operation.handle) else { return false };
+    a.class_of(call) == Some(Class::Start)
+        && a.calls[call as usize]
+            .parts()
+            .any(|(part, own)| matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request))
+}
+
+fn report(a: &Analysis<'_>, variable: Symbol, accesses: &Accesses) -> Option<Finding> {
+    let all: Vec<(u32, Access)> = accesses.first.iter().map(|(&i, &access)| (i, access)).collect();
+    let kept = without_attempts(a, &all);
+    let &(first, access) = kept.first()?;
+    let event = &a.events[first as usize];
+    let base = if accesses.is_persistent_read { Level::Error } else { Level::Warning };
+    let verb = match event.kind {
+        EventKind::Write { .. } => "written",
+        _ => "read",
+    };
+    let message = format!(
+        "`{}` is {verb} after {}, which does not name it: the access may be moved before the wait{}",
+        a.name(variable),
+        shown(a, access.finish),
+        others(kept.len() - 1),
+    );
+    let mut found =
+        finding(a, "FR02", level(a, variable, base, OnDummy::Keep), variable, event.span, message);
+    let started = &a.calls[access.operation.call as usize];
+    relate(
+        &mut found,
+        started.span,
+        format!("{} names the buffer for the last time", shown(a, access.operation.call)),
+    );
+    relate(
+        &mut found,
+        a.calls[access.finish as usize].span,
+        "the receive has finished when this returns".to_string(),
+    );
+    relate_declaration(a, &mut found, variable);
+    explain(a, &mut found, variable, Side::Load, started.event);
+    let place = match access.operation.phase {
+        Phase::FromStart => "inside the loop, after the finishing call",
+        _ => "between the finishing call and the access",
+    };
+    propose(a, &mut found, variable, place);
+    Some(found)
+}

@@ -1,0 +1,93 @@
+//! The program: exit statuses, formats, and what it does with files that it cannot use.
+
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fortran-lint")).args(args).output().expect("the program starts")
+}
+
+fn fixture(name: &str) -> String {
+    format!("{}/tests/fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn exit_status_tells_what_was_found() {
+    let unsafe_one = fixture("seed/window_local.f90");
+    let clean = fixture("seed/window_common.f90");
+    let warned = fixture("seed/receive_local.f90");
+    assert_eq!(run(&["check", &clean]).status.code(), Some(0));
+    assert_eq!(run(&["check", &unsafe_one]).status.code(), Some(1));
+    assert_eq!(run(&["check", &clean, &warned]).status.code(), Some(1));
+    assert_eq!(run(&["check", "--min-level", "error", &warned]).status.code(), Some(0));
+    assert_eq!(run(&["check", "--select", "FR08", &warned]).status.code(), Some(0));
+    assert_eq!(run(&["check", "no/such/file.f90"]).status.code(), Some(2));
+    // What can be read is still checked.
+    let both = run(&["check", "no/such/file.f90", &unsafe_one]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(text(&both.stdout).contains("FR01") && text(&both.stderr).contains("no/such/file.f90"));
+    assert_eq!(run(&["check"]).status.code(), Some(2));
+    assert_eq!(run(&["check", "--select", "FR99", &clean]).status.code(), Some(2));
+    assert_eq!(run(&["explain", "FR99"]).status.code(), Some(2));
+    assert_eq!(run(&["--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn every_listed_rule_can_be_explained() {
+    let rules = text(&run(&["rules"]).stdout);
+    assert!(rules.lines().count() >= 12, "{rules}");
+    for line in rules.lines() {
+        let code = line.split_whitespace().next().expect("a line starts with the code");
+        let page = run(&["explain", code]);
+        assert_eq!(page.status.code(), Some(0));
+        assert!(text(&page.stdout).starts_with(&format!("# {code}: ")));
+    }
+    assert_eq!(run(&["explain", "fr01"]).status.code(), Some(0));
+}
+
+#[test]
+fn folders_are_searched_and_json_is_one_document() {
+    let output = run(&["check", "--format", "json", "--show-skipped", "--stats", &fixture("seed")]);
+    assert_eq!(output.status.code(), Some(1));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["summary"]["files"], 57);
+    assert_eq!(document["summary"]["skipped"], 0);
+    let findings = document["findings"].as_array().expect("findings are a list");
+    assert_eq!(
+        findings.len() as u64,
+        document["summary"]["errors"].as_u64().unwrap_or(0)
+            + document["summary"]["warnings"].as_u64().unwrap_or(0)
+    );
+    for key in [
+        "rule",
+        "level",
+        "path",
+        "line",
+        "column",
+        "end_line",
+        "end_column",
+        "message",
+        "variable",
+        "because",
+        "related",
+        "remedies",
+    ] {
+        assert!(findings[0].get(key).is_some(), "{key}");
+    }
+    assert!(text(&output.stderr).contains("100.000 % understood"));
+}
+
+#[test]
+fn skipped_statements_are_listed() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = folder.path().join("odd.f90");
+    std::fs::write(&path, b"program p\n  what is this\nend program\n\xff\xfe\n")
+        .expect("the file can be written");
+    let output = run(&["check", "--show-skipped", &path.display().to_string()]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("odd.f90:2:3: skipped: what is this"), "{}", text(&output.stdout));
+}

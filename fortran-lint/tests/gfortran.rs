@@ -1,0 +1,286 @@
+//! What the compiler really does: the runnable fixtures are built at -O0 to -O3 and run. Every program that prints a
+//! stale value has an error-level finding, and no program without one ever prints one.
+//!
+//! Skipped, with a reason, where there is no MPI with gfortran; a failure there when RMA_REQUIRE_PEERS=1.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{compiler, expected, package, skip};
+
+const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
+
+/// Fixtures that are compiled together: gfortran reads the module of the binding anew for each of them, and slower the
+/// more there are in one file.
+const GROUP_MAX: usize = 12;
+
+/// A run that takes longer hangs.
+const RUN_SECONDS_MAX: u64 = 180;
+
+/// Flags that change nothing in the code: the bindings without interfaces are called with arguments of several types.
+const FLAGS: [&str; 2] = ["-w", "-fallow-argument-mismatch"];
+
+/// An empty MPI_F_SYNC_REG. That of MPICH 4.0 for `mpif.h` and `use mpi` writes through a second argument, which nobody
+/// passes, and so destroys whatever the register happens to point to.
+const SYNC: &str = "subroutine MPI_F_SYNC_REG(buf)\n  double precision :: buf(*)\nend subroutine\n";
+
+/// What one program printed at one level.
+struct Outcome {
+    name: String,
+    level: &'static str,
+    is_stale: bool,
+}
+
+#[test]
+fn only_reported_programs_print_stale_values() {
+    let Some(compiler) = compiler() else {
+        skip("no MPI compiler for Fortran that is gfortran");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut jobs: Vec<Job> = Vec::new();
+    for level in LEVELS {
+        for bind in 0..3 {
+            let files =
+                [hazard_files(&format!("_b{bind}_"), "h01"), hazard_files(&format!("_b{bind}_"), "h03_c")]
+                    .concat();
+            for (k, files) in files.chunks(GROUP_MAX).enumerate() {
+                jobs.push(Job::Group { level, title: format!("hazard_b{bind}_{k}"), files: files.to_vec() });
+            }
+        }
+        jobs.push(Job::Subroutines { level, files: seed_files() });
+        for name in hazard_files("", "h04").into_iter().chain(hazard_files("", "h07")) {
+            jobs.push(Job::Program { level, name });
+        }
+    }
+    let outcomes = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).min(8) {
+            scope.spawn(|| {
+                while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let results = job.run(compiler, folder.path());
+                    outcomes.lock().expect("no job panics with the lock").extend(results);
+                }
+            });
+        }
+    });
+    let outcomes = outcomes.into_inner().expect("no job panics with the lock");
+    judge(&outcomes);
+}
+
+fn judge(outcomes: &[Outcome]) {
+    let mut names: Vec<&str> = outcomes.iter().map(|outcome| outcome.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut wrong = Vec::new();
+    let mut n_stale = 0;
+    for name in &names {
+        let stale: Vec<&str> = outcomes
+            .iter()
+            .filter(|outcome| outcome.name == *name && outcome.is_stale)
+            .map(|outcome| outcome.level)
+            .collect();
+        if stale.is_empty() {
+            continue;
+        }
+        n_stale += 1;
+        println!("{name}: stale at {}", stale.join(" "));
+        if !expects_error(name) {
+            wrong.push(format!(
+                "{name} prints a stale value at {} and has no error-level finding",
+                stale.join(" ")
+            ));
+        }
+        // Without an optimiser only temporaries go wrong.
+        let breaks_at_o0 = stale.contains(&"-O0");
+        assert!(
+            !breaks_at_o0 || name.starts_with("h04"),
+            "{name} is stale at -O0: the run itself cannot be trusted"
+        );
+    }
+    println!("{} programs at {} levels, {n_stale} print stale values", names.len(), LEVELS.len());
+    let n_expected = hazard_files("", "h0").len() - hazard_files("", "h06").len() + seed_files().len();
+    assert_eq!(outcomes.len(), n_expected * LEVELS.len(), "every program ran at every level");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn expects_error(name: &str) -> bool {
+    let path = [hazard_folder().join(name), seed_folder().join(name)]
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("the fixture is there");
+    let text = String::from_utf8_lossy(&std::fs::read(path).expect("the fixture can be read")).into_owned();
+    expected(&text).iter().any(common::Expectation::is_error)
+}
+
+fn hazard_folder() -> PathBuf {
+    package().join("tests/fixtures/hazard")
+}
+
+fn seed_folder() -> PathBuf {
+    package().join("tests/fixtures/seed")
+}
+
+fn hazard_files(part: &str, prefix: &str) -> Vec<String> {
+    files(&hazard_folder(), |name| name.starts_with(prefix) && name.contains(part))
+}
+
+fn seed_files() -> Vec<String> {
+    files(&seed_folder(), |_| true)
+}
+
+fn files(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("the folder can be read").file_name().to_string_lossy().into_owned())
+        .filter(|name| wanted(name))
+        .collect();
+    names.sort();
+    names
+}
+
+enum Job {
+    /// Many subroutines `work` in one file, one program that calls them all.
+    Group { level: &'static str, title: String, files: Vec<String> },
+    /// Subroutines with names of their own, one file for each source form.
+    Subroutines { level: &'static str, files: Vec<String> },
+    /// A whole program.
+    Program { level: &'static str, name: String },
+}
+
+impl Job {
+    fn run(&self, compiler: &str, folder: &Path) -> Vec<Outcome> {
+        match self {
+            Job::Group { level, title, files } => group(compiler, folder, level, title, files),
+            Job::Subroutines { level, files } => subroutines(compiler, folder, level, files),
+            Job::Program { level, name } => {
+                let program = folder.join(format!("{name}{level}"));
+                let sync = folder.join(format!("{name}{level}_sync.f90"));
+                std::fs::write(&sync, SYNC).expect("the empty routine can be written");
+                build(compiler, level, &[hazard_folder().join(name), sync], &program);
+                let output = run(&program);
+                let is_stale = output.contains("STALE") || output.contains("LOST");
+                assert!(is_stale || output.contains("ok"), "{name} at {level} printed: {output}");
+                vec![Outcome { name: name.clone(), level, is_stale }]
+            }
+        }
+    }
+}
+
+fn group(compiler: &str, folder: &Path, level: &'static str, title: &str, files: &[String]) -> Vec<Outcome> {
+    let mut text = String::new();
+    let mut calls = String::new();
+    for (i, name) in files.iter().enumerate() {
+        let path = hazard_folder().join(name);
+        // The programs of h01 become subroutines that nobody calls.
+        text.push_str(&format!("#define work work_{i}\n#define p p_{i}\n#define program subroutine\n"));
+        text.push_str(&format!("#include \"{}\"\n#undef work\n#undef p\n#undef program\n", path.display()));
+        calls.push_str(&format!("  r = 0\n  call work_{i}(r)\n  print '(i0,1x,i0)', {i}, r\n  flush(6)\n"));
+    }
+    let units = folder.join(format!("{title}{level}_units.F90"));
+    std::fs::write(&units, text).expect("the units can be written");
+    let main = folder.join(format!("{title}{level}_main.f90"));
+    std::fs::write(&main, driver(&calls)).expect("the driver can be written");
+    let program = folder.join(format!("{title}{level}"));
+    build(compiler, level, &[units, main], &program);
+    outcomes(files, level, &run(&program), "42")
+}
+
+fn subroutines(compiler: &str, folder: &Path, level: &'static str, files: &[String]) -> Vec<Outcome> {
+    let mut calls = String::new();
+    let mut units = [String::new(), String::new()];
+    for (i, name) in files.iter().enumerate() {
+        let (routine, extension) = name.split_once('.').expect("a file has a name");
+        calls.push_str(&format!("  r = 0\n  call {routine}(r)\n  print '(i0,1x,i0)', {i}, r\n  flush(6)\n"));
+        units[usize::from(extension == "f")]
+            .push_str(&format!("#include \"{}\"\n", seed_folder().join(name).display()));
+    }
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for (extension, text) in ["F90", "F"].iter().zip(&units) {
+        let path = folder.join(format!("seed{level}_units.{extension}"));
+        std::fs::write(&path, text).expect("the units can be written");
+        paths.push(path);
+    }
+    let main = folder.join(format!("seed{level}_main.f90"));
+    std::fs::write(&main, driver(&calls)).expect("the driver can be written");
+    paths.push(main);
+    let program = folder.join(format!("seed{level}"));
+    build(compiler, level, &paths, &program);
+    outcomes(files, level, &run(&program), "777")
+}
+
+/// A program that calls one subroutine after the other; the empty routine stands here, where nobody can look into it.
+fn driver(calls: &str) -> String {
+    format!(
+        "program p\n  implicit none\n  include 'mpif.h'\n  integer :: ierr, r\n  call MPI_INIT(ierr)\n{calls}  call MPI_FINALIZE(ierr)\nend program\n\
+         subroutine DD(buf)\n  double precision :: buf(*)\nend subroutine\n{SYNC}"
+    )
+}
+
+fn outcomes(names: &[String], level: &'static str, output: &str, right: &str) -> Vec<Outcome> {
+    let results: Vec<(usize, &str)> = output
+        .lines()
+        .filter_map(|line| line.trim().split_once(' '))
+        .filter_map(|(i, value)| Some((i.parse().ok()?, value.trim())))
+        .collect();
+    names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| {
+            let value = results.iter().find(|(at, _)| *at == i).map(|(_, value)| *value);
+            let value = value
+                .unwrap_or_else(|| panic!("{name} at {level} gave no result; the run printed:\n{output}"));
+            Outcome { name: name.clone(), level, is_stale: value != right }
+        })
+        .collect()
+}
+
+fn build(compiler: &str, level: &str, files: &[PathBuf], program: &Path) {
+    let folder = program.with_extension("d");
+    std::fs::create_dir_all(&folder).expect("a folder for modules can be made");
+    let output = Command::new(compiler)
+        .args(FLAGS)
+        .arg(level)
+        .arg("-J")
+        .arg(&folder)
+        .args(files)
+        .arg("-o")
+        .arg(program)
+        .output()
+        .expect("the compiler starts");
+    assert!(output.status.success(), "{files:?} at {level}:\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a program alone and returns what it printed.
+fn run(program: &Path) -> String {
+    let log = program.with_extension("out");
+    let file = std::fs::File::create(&log).expect("the output file can be made");
+    let mut child = Command::new(program)
+        .stdout(file.try_clone().expect("the output file can be shared"))
+        .stderr(file)
+        .spawn()
+        .expect("the program starts");
+    let started = Instant::now();
+    loop {
+        if child.try_wait().expect("the program can be waited for").is_some() {
+            break;
+        }
+        if started.elapsed() > Duration::from_secs(RUN_SECONDS_MAX) {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!(
+                "{} hangs; it printed:\n{}",
+                program.display(),
+                std::fs::read_to_string(&log).unwrap_or_default()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::fs::read_to_string(&log).unwrap_or_default()
+}

@@ -1,0 +1,684 @@
+//! The rules, one situation each: a few statements, and what is said about them.
+
+mod common;
+
+use fortran_lint::check::{Input, check, check_one};
+use fortran_lint::options::{Options, Standard};
+use fortran_lint::report;
+
+/// A subroutine with the usual names.
+fn unit(binding: &str, declarations: &str, body: &str) -> String {
+    let header = match binding {
+        "mpif.h" => "include 'mpif.h'".to_string(),
+        other => format!("use {other}"),
+    };
+    let (before, behind) =
+        if binding == "mpif.h" { (String::new(), header) } else { (header, String::new()) };
+    format!(
+        "subroutine work(comm)\n{before}\nimplicit none\n{behind}\ninteger :: comm, ierr, req, req2, reqs(2), win, group, i, n, x, y, type, status(10)\n\
+         logical :: flag\ninteger(kind=MPI_ADDRESS_KIND) :: address, size, zero\n{declarations}\n{body}\nend subroutine\n"
+    )
+}
+
+/// Each finding as `level rule variable: line of the primary place`, with its reasons.
+fn said(text: &str, options: &Options) -> Vec<String> {
+    let report = check_one("work.f90", text.as_bytes(), options);
+    assert!(report.skipped.is_empty(), "a statement was skipped in:\n{text}");
+    report.findings.iter().map(|finding| line_of(&report.text, finding)).collect()
+}
+
+fn line_of(text: &str, finding: &fortran_lint::finding::Finding) -> String {
+    let start = text[..finding.span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default().trim();
+    let because = match finding.because.is_empty() {
+        true => String::new(),
+        false => format!(" because {}", finding.because.join(" ")),
+    };
+    format!("{} {} {}: {line}{because}", finding.level.name(), finding.rule, finding.variable)
+}
+
+/// Checks a body in a unit that includes `mpif.h`.
+#[track_caller]
+fn check_body(declarations: &str, body: &str, expected: &[&str]) {
+    check_text(&unit("mpif.h", declarations, body), expected);
+}
+
+#[track_caller]
+fn check_text(text: &str, expected: &[&str]) {
+    assert_eq!(said(text, &Options::default()), expected, "in:\n{text}");
+}
+
+const CREATE: &str = "call MPI_WIN_CREATE(buf, size, 8, MPI_INFO_NULL, comm, win, ierr)";
+const RECEIVE: &str = "call MPI_IRECV(buf, 1, MPI_INTEGER, 0, 7, comm, req, ierr)";
+const FENCE: &str = "call MPI_WIN_FENCE(0, win, ierr)";
+const WAIT: &str = "call MPI_WAIT(req, status, ierr)";
+
+/// A datatype of the absolute address of `buf`.
+const HIDE: &str = "call MPI_GET_ADDRESS(buf, address, ierr)\ncall MPI_TYPE_CREATE_HINDEXED(1, 1, address, MPI_INTEGER, type, ierr)\n\
+                    call MPI_TYPE_COMMIT(type, ierr)";
+
+// covers: REG-HAZ-10
+#[test]
+fn blocking_transfers_that_name_their_buffer_are_fine() {
+    check_body(
+        "integer :: buf, other(5)",
+        "buf = 1\ncall MPI_SEND(buf, 1, MPI_INTEGER, 1, 7, comm, ierr)\ncall MPI_RECV(other, 5, MPI_INTEGER, 1, 7, comm, status, ierr)\n\
+         x = other(2)\ncall MPI_SENDRECV(other(1), 1, MPI_INTEGER, 1, 1, other(2), 1, MPI_INTEGER, 1, 1, comm, status, ierr)\n\
+         call MPI_BCAST(buf, 1, MPI_INTEGER, 0, comm, ierr)\nx = buf",
+        &[],
+    );
+}
+
+// covers: REG-LINT-01
+#[test]
+fn window_memory_read_after_each_synchronization() {
+    let styles = [
+        ("barrier", "call MPI_BARRIER(comm, ierr)"),
+        ("fence", FENCE),
+        ("post and wait", "call MPI_WIN_POST(group, 0, win, ierr)\ncall MPI_WIN_WAIT(win, ierr)"),
+        (
+            "lock and unlock",
+            "call MPI_WIN_LOCK(MPI_LOCK_SHARED, 0, 0, win, ierr)\ncall MPI_WIN_UNLOCK(0, win, ierr)",
+        ),
+    ];
+    for (_, sync) in styles {
+        check_body(
+            "integer :: buf(4)",
+            &format!("{CREATE}\n{sync}\nx = buf(1)"),
+            &["error FR01 buf: integer :: buf(4)"],
+        );
+    }
+    check_body("integer :: buf(4)", &format!("{CREATE}\n{FENCE}"), &["warning FR01 buf: integer :: buf(4)"]);
+    // Another variable is no access.
+    check_body(
+        "integer :: buf(4), other(4)",
+        &format!("{CREATE}\n{FENCE}\nx = other(1)"),
+        &["warning FR01 buf: integer :: buf(4), other(4)"],
+    );
+    // Not declared at all: the creating call.
+    check_text(
+        "subroutine s\ninclude 'mpif.h'\ncall MPI_WIN_CREATE(buf, n, 8, MPI_INFO_NULL, m, iwin, ierr)\ncall MPI_WIN_FENCE(0, iwin, ierr)\nx = buf\nend\n",
+        &["error FR01 buf: call MPI_WIN_CREATE(buf, n, 8, MPI_INFO_NULL, m, iwin, ierr)"],
+    );
+}
+
+// covers: REG-LINT-02
+#[test]
+fn receive_buffers_used_after_each_finishing_call() {
+    let warning = ["warning FR02 buf: x = buf"];
+    for finish in [
+        WAIT,
+        "call MPI_WAITALL(1, req, status, ierr)",
+        "call MPI_WAITANY(1, req, n, status, ierr)",
+        "call MPI_WAITSOME(1, req, n, x, status, ierr)",
+        "call MPI_TEST(req, flag, status, ierr)\nif (.not. flag) return",
+        "call MPI_TESTALL(1, req, flag, status, ierr)\nif (.not. flag) return",
+    ] {
+        check_body("integer :: buf", &format!("{RECEIVE}\n{finish}\nx = buf"), &warning);
+    }
+    // Written after the wait.
+    check_body("integer :: buf", &format!("{RECEIVE}\n{WAIT}\nbuf = 1"), &["warning FR02 buf: buf = 1"]);
+    // The request in an array.
+    check_body(
+        "integer :: buf",
+        "call MPI_IRECV(buf, 1, MPI_INTEGER, 0, 7, comm, reqs(2), ierr)\ncall MPI_WAITALL(2, reqs, status, ierr)\nx = buf",
+        &warning,
+    );
+    // The request passed through a copy.
+    check_body(
+        "integer :: buf",
+        &format!("{RECEIVE}\nreq2 = req\ncall MPI_WAIT(req2, status, ierr)\nx = buf"),
+        &warning,
+    );
+    // Two requests, only one waited for: the other buffer is still open.
+    check_body(
+        "integer :: buf, late",
+        &format!(
+            "{RECEIVE}\ncall MPI_IRECV(late, 1, MPI_INTEGER, 0, 8, comm, req2, ierr)\n{WAIT}\nx = buf\ny = late"
+        ),
+        &["warning FR02 buf: x = buf", "error FR15 late: y = late"],
+    );
+    let elements = "call MPI_IRECV(buf, 1, MPI_INTEGER, 0, 7, comm, reqs(1), ierr)\ncall MPI_WAIT(reqs(2), status, ierr)\nx = buf";
+    check_body("integer :: buf", elements, &["error FR15 buf: x = buf"]);
+    // One finding per buffer and unit, with the number of places.
+    let report = check_one(
+        "w.f90",
+        unit("mpi", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf\ny = buf + 1\nn = buf"))
+            .as_bytes(),
+        &Options::default(),
+    );
+    assert_eq!(report.findings.len(), 1);
+    assert!(
+        report.findings[0].message.ends_with("may be moved before the wait, and in 2 other places"),
+        "{}",
+        report.findings[0].message
+    );
+}
+
+// covers: REG-LINT-03
+#[test]
+fn hidden_receives_read_afterwards() {
+    let receive = "call MPI_RECV(MPI_BOTTOM, 1, type, 0, 7, comm, status, ierr)";
+    check_body(
+        "integer :: buf",
+        &format!("{HIDE}\nx = buf\n{receive}\ny = buf"),
+        &["error FR03 buf: y = buf"],
+    );
+    let two = "call MPI_GET_ADDRESS(a, displs(1), ierr)\ncall MPI_GET_ADDRESS(b, displs(2), ierr)\n\
+               call MPI_TYPE_CREATE_STRUCT(2, lengths, displs, types, type, ierr)\ncall MPI_TYPE_COMMIT(type, ierr)";
+    let names = "integer :: a, b, c, lengths(2), types(2)\ninteger(kind=MPI_ADDRESS_KIND) :: displs(2)";
+    check_body(
+        names,
+        &format!("{two}\n{receive}\nx = a\ny = b\nn = c"),
+        &["error FR03 a: x = a", "error FR03 b: y = b"],
+    );
+    // Nonblocking: behind the wait.
+    let start = "call MPI_IRECV(MPI_BOTTOM, 1, type, 0, 7, comm, req, ierr)";
+    check_body("integer :: buf", &format!("{HIDE}\n{start}\n{WAIT}\ny = buf"), &["error FR03 buf: y = buf"]);
+    // The old names.
+    check_body(
+        "integer :: buf, a",
+        &format!(
+            "call MPI_ADDRESS(buf, a, ierr)\ncall MPI_TYPE_STRUCT(1, 1, a, MPI_INTEGER, type, ierr)\n{receive}\ny = buf"
+        ),
+        &["error FR03 buf: y = buf"],
+    );
+    // A distance between two addresses is no address.
+    check_body(
+        "integer :: buf, base\ninteger(kind=MPI_ADDRESS_KIND) :: a, b, d",
+        &format!(
+            "call MPI_GET_ADDRESS(buf, a, ierr)\ncall MPI_GET_ADDRESS(base, b, ierr)\nd = a - b\ncall MPI_TYPE_CREATE_HINDEXED(1, 1, d, MPI_INTEGER, type, ierr)\n{receive}\ny = buf"
+        ),
+        &[],
+    );
+}
+
+// covers: REG-LINT-05, REG-HAZ-07
+#[test]
+fn stores_hidden_from_a_send() {
+    let send = "call MPI_SEND(MPI_BOTTOM, 1, type, 0, 7, comm, ierr)";
+    check_body("integer :: buf", &format!("{HIDE}\nbuf = 1\n{send}"), &["error FR05 buf: buf = 1"]);
+    check_body("integer :: buf", &format!("{HIDE}\nbuf = 1\ncall opaque(buf)\n{send}"), &[]);
+    // The address routine behind the store makes it happen.
+    check_body("integer :: buf", &format!("buf = 1\n{HIDE}\n{send}"), &[]);
+}
+
+#[test]
+fn window_stores_before_each_opening_call() {
+    let store = ["warning FR01 buf: integer :: buf(4)", "error FR08 buf: buf(1) = 5"];
+    for open in [
+        FENCE,
+        "call MPI_WIN_POST(group, 0, win, ierr)",
+        "call MPI_WIN_UNLOCK(0, win, ierr)",
+        "call MPI_BARRIER(comm, ierr)",
+        "call MPI_WIN_SYNC(win, ierr)",
+    ] {
+        check_body("integer :: buf(4)", &format!("{CREATE}\nbuf(1) = 5\n{open}"), &store);
+    }
+    // In a loop: once.
+    check_body(
+        "integer :: buf(4)",
+        &format!("{CREATE}\ndo i = 1, 10\nbuf(1) = i\n{FENCE}\n{FENCE}\nend do"),
+        &["warning FR01 buf: integer :: buf(4)", "error FR08 buf: buf(1) = i"],
+    );
+}
+
+// covers: REG-SAFE-07
+#[test]
+fn outgoing_data_needs_the_dummy_before_the_opening_call() {
+    check_body(
+        "integer :: buf(4)",
+        &format!("{CREATE}\nbuf(1) = 5\ncall opaque(buf)\ncall MPI_BARRIER(comm, ierr)"),
+        &[],
+    );
+    check_body(
+        "integer :: buf(4)",
+        &format!("{CREATE}\nbuf(1) = 5\ncall MPI_BARRIER(comm, ierr)\ncall opaque(buf)"),
+        &["error FR08 buf: buf(1) = 5 because FR14"],
+    );
+}
+
+// covers: REG-HAZ-09, REG-LINT-09
+#[test]
+fn handlers_and_the_rest_of_the_program() {
+    // The handler writes, the main loop reads, by host association.
+    check_text(
+        "program main\nuse mpi\ninteger :: hits, ierr, handler, n\nhits = 0\n\
+         call MPI_COMM_CREATE_ERRHANDLER(on_error, handler, ierr)\ncall MPI_COMM_SET_ERRHANDLER(MPI_COMM_WORLD, handler, ierr)\n\
+         do n = 1, 10\ncall MPI_BARRIER(MPI_COMM_WORLD, ierr)\nif (hits > 3) stop\nend do\ncontains\n\
+         subroutine on_error(comm, code)\ninteger :: comm, code\nhits = hits + 1\nend subroutine\nend program\n",
+        &["error FR09 hits: if (hits > 3) stop"],
+    );
+    // In a module it is visible to everybody.
+    check_text(
+        "module m\ninteger :: hits\nend module\nprogram main\nuse mpi\nuse m\ninteger :: ierr, handler\n\
+         call MPI_COMM_CREATE_ERRHANDLER(on_error, handler, ierr)\ncall MPI_BARRIER(MPI_COMM_WORLD, ierr)\nif (hits > 3) stop\ncontains\n\
+         subroutine on_error(comm, code)\ninteger :: comm, code\nhits = hits + 1\nend subroutine\nend program\n",
+        &[],
+    );
+}
+
+// covers: REG-SAFE-01
+#[test]
+fn common_is_accepted() {
+    let bodies = [
+        format!("{CREATE}\n{FENCE}\nx = buf"),
+        format!("{CREATE}\nbuf = 1\n{FENCE}"),
+        format!("{RECEIVE}\n{WAIT}\nx = buf"),
+        format!("{HIDE}\ncall MPI_RECV(MPI_BOTTOM, 1, type, 0, 7, comm, status, ierr)\nx = buf"),
+        format!("{HIDE}\nbuf = 1\ncall MPI_SEND(MPI_BOTTOM, 1, type, 0, 7, comm, ierr)"),
+        format!(
+            "call MPI_RECV_INIT(buf, 1, MPI_INTEGER, 0, 7, comm, req, ierr)\ncall MPI_START(req, ierr)\n{WAIT}\nx = buf"
+        ),
+    ];
+    for body in &bodies {
+        check_body("integer :: buf\ncommon /block/ buf", body, &[]);
+        check_body("integer :: buf\ncommon buf", body, &[]);
+        check_body(
+            "integer :: buf, member, z(3)\nequivalence (buf, member), (member, z(1))\ncommon // z",
+            body,
+            &[],
+        );
+        let unsafe_findings = said(&unit("mpif.h", "integer :: buf", body), &Options::default());
+        assert!(!unsafe_findings.is_empty(), "the local twin is reported:\n{body}");
+    }
+}
+
+// covers: REG-SAFE-03
+#[test]
+fn volatile_is_accepted_in_every_spelling() {
+    for declaration in [
+        "integer, volatile :: buf",
+        "volatile :: buf\ninteger :: buf",
+        "integer :: buf\nvolatile buf",
+        "integer :: buf\nVOLATILE :: buf",
+    ] {
+        check_body(declaration, &format!("{RECEIVE}\n{WAIT}\nx = buf"), &[]);
+        check_body(declaration, &format!("{CREATE}\nbuf = 1\n{FENCE}\nx = buf"), &[]);
+    }
+}
+
+#[test]
+fn asynchronous_is_accepted_from_2003_on() {
+    let text = unit("mpi", "integer, asynchronous :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
+    assert!(said(&text, &Options::default()).is_empty());
+    let old = Options { standard: Standard::F95, ..Options::default() };
+    assert_eq!(said(&text, &old), ["warning FR02 buf: x = buf because FR19"]);
+}
+
+// covers: REG-SAFE-05
+#[test]
+fn an_opaque_call_between_makes_the_access_safe() {
+    for dummy in [
+        "call opaque(buf)",
+        "call MPI_F_SYNC_REG(buf)",
+        "call RMA_Sync_reg(buf)",
+        "call MPI_GET_ADDRESS(buf, address, ierr)",
+    ] {
+        check_body("integer :: buf", &format!("{RECEIVE}\n{WAIT}\n{dummy}\nx = buf"), &[]);
+    }
+    // The address routine of module mpi may be INTENT(IN).
+    let address = format!("{RECEIVE}\n{WAIT}\ncall MPI_GET_ADDRESS(buf, address, ierr)\nx = buf");
+    check_text(&unit("mpi", "integer :: buf", &address), &["warning FR02 buf: x = buf because FR19"]);
+    check_text(&unit("mpi_f08", "integer :: buf", &address), &[]);
+    // One that the user knows to be opaque.
+    let own = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\ncall dd(buf)\nx = buf"))
+        + "subroutine dd(b)\ninteger :: b\nend subroutine\n";
+    check_text(&own, &["warning FR02 buf: x = buf because FR13"]);
+    let known = Options { dummies: vec!["DD".to_string()], ..Options::default() };
+    assert!(said(&own, &known).is_empty());
+}
+
+// covers: REG-SAFE-06, REG-LINT-13, REG-LINT-14
+#[test]
+fn a_dummy_in_the_program_or_in_the_wrong_place_is_named() {
+    // In another file of the sources given.
+    let one = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\ncall dd(buf)\nx = buf"));
+    let other = "subroutine dd(b)\ninteger :: b\nend subroutine\n";
+    let input = |path: &str, text: &str| Input { path: path.to_string(), bytes: text.as_bytes().to_vec() };
+    let reports = check(&[input("one.f90", &one), input("other.f90", other)], &Options::default());
+    assert_eq!(reports[0].findings.len(), 1);
+    assert_eq!(reports[0].findings[0].because, ["FR13"]);
+    assert!(
+        reports[0].findings[0].related.iter().any(|related| related.message.contains("part of the program"))
+    );
+    // Before the wait, and in one branch only.
+    check_body(
+        "integer :: buf",
+        &format!("{RECEIVE}\ncall opaque(buf)\n{WAIT}\nx = buf"),
+        &["warning FR02 buf: x = buf because FR14"],
+    );
+    check_body(
+        "integer :: buf",
+        &format!("{RECEIVE}\n{WAIT}\nif (n > 1) then\ncall opaque(buf)\nend if\nx = buf"),
+        &["warning FR02 buf: x = buf because FR14"],
+    );
+    check_body(
+        "integer :: buf",
+        &format!(
+            "{RECEIVE}\n{WAIT}\nif (n > 1) then\ncall opaque(buf)\nelse\ncall opaque(buf)\nend if\nx = buf"
+        ),
+        &[],
+    );
+    // The loop waits at its end and reads at its start: found on the way back.
+    check_body(
+        "integer :: buf",
+        &format!("do i = 1, n\nx = buf\n{RECEIVE}\n{WAIT}\nend do"),
+        &["warning FR02 buf: x = buf"],
+    );
+    // Selecting a reason selects what carries it.
+    let text = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\ncall opaque(buf)\n{WAIT}\nx = buf"));
+    let only = |code: &str| Options { select: vec![code.to_string()], ..Options::default() };
+    assert_eq!(said(&text, &only("FR14")).len(), 1);
+    assert_eq!(said(&text, &only("FR13")).len(), 0);
+}
+
+// covers: REG-SAFE-10
+#[test]
+fn a_dummy_argument_counts_as_local() {
+    let text = |attribute: &str| {
+        format!(
+            "subroutine work(buf)\nuse mpi\ninteger{attribute} :: buf\ninteger :: req, ierr, status(10), x, comm\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
+        )
+    };
+    check_text(&text(""), &["warning FR02 buf: x = buf"]);
+    check_text(&text(", volatile"), &[]);
+    // Windows on a dummy argument are warnings.
+    check_text(
+        &format!(
+            "subroutine work(buf)\nuse mpi\ninteger :: buf, win, ierr, x, comm\ninteger(kind=MPI_ADDRESS_KIND) :: size\n{CREATE}\nbuf = 1\n{FENCE}\nx = buf\nend subroutine\n"
+        ),
+        &["warning FR01 buf: integer :: buf, win, ierr, x, comm", "warning FR08 buf: buf = 1"],
+    );
+}
+
+// covers: REG-LINT-15
+#[test]
+fn buffers_touched_while_open() {
+    check_body("integer :: buf", &format!("{RECEIVE}\nx = buf\n{WAIT}"), &["error FR15 buf: x = buf"]);
+    check_body("integer :: buf", &format!("{RECEIVE}\nbuf = 2\n{WAIT}"), &["error FR15 buf: buf = 2"]);
+    check_body("integer :: buf, other", &format!("{RECEIVE}\nother = 2\n{WAIT}"), &[]);
+    // A send may be read meanwhile, not written.
+    let send = "call MPI_ISEND(buf, 1, MPI_INTEGER, 1, 7, comm, req, ierr)";
+    check_body("integer :: buf", &format!("{send}\nx = buf\n{WAIT}"), &[]);
+    check_body("integer :: buf", &format!("{send}\nbuf = 2\n{WAIT}"), &["error FR15 buf: buf = 2"]);
+    // Between put and complete.
+    let put = "call MPI_WIN_START(group, 0, win, ierr)\ncall MPI_PUT(buf, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    let complete = "call MPI_WIN_COMPLETE(win, ierr)";
+    check_body("integer :: buf", &format!("{put}\nbuf = 2\n{complete}"), &["error FR15 buf: buf = 2"]);
+    check_body("integer :: buf, other", &format!("{put}\nother = 2\n{complete}\nbuf = 3"), &[]);
+    // Between post and wait.
+    let post = "call MPI_WIN_POST(group, 0, win, ierr)";
+    check_body(
+        "integer, volatile :: buf(4)",
+        &format!("{CREATE}\n{post}\nbuf(1) = 2\ncall MPI_WIN_WAIT(win, ierr)\nbuf(1) = 3"),
+        &["error FR15 buf: buf(1) = 2"],
+    );
+}
+
+#[test]
+fn what_is_not_known_is_not_accused() {
+    // A store in a fence phase without transfers, and one behind a transfer.
+    let put = "call MPI_PUT(other, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    check_body(
+        "integer, volatile :: buf\ninteger :: other",
+        &format!("{CREATE}\n{FENCE}\nbuf = 1\n{FENCE}"),
+        &[],
+    );
+    check_body(
+        "integer, volatile :: buf\ninteger :: other",
+        &format!("{CREATE}\n{FENCE}\n{put}\nbuf = 1\n{FENCE}"),
+        &["error FR15 buf: buf = 1"],
+    );
+    // The request may have been finished by a procedure that gets it.
+    check_body("integer :: buf", &format!("{RECEIVE}\ncall finish(req)\nx = buf"), &[]);
+    // Another branch.
+    check_body(
+        "integer :: buf",
+        &format!("if (n > 1) then\n{RECEIVE}\nend if\nbuf = 1\nif (n > 1) then\n{WAIT}\nend if"),
+        &[],
+    );
+    // Parts of one array for several messages.
+    check_body(
+        "integer :: buf(10)",
+        "call MPI_ISEND(buf(1), 5, MPI_INTEGER, 1, 7, comm, reqs(1), ierr)\nbuf(6) = 1\ncall MPI_ISEND(buf(6), 5, MPI_INTEGER, 1, 7, comm, reqs(2), ierr)\ncall MPI_WAITALL(2, reqs, status, ierr)",
+        &[],
+    );
+    // A buffer from a module that is not seen.
+    check_text(
+        &unit("mpi", "", &format!("{RECEIVE}\n{WAIT}\nx = buf"))
+            .replace("use mpi\n", "use mpi\nuse storage\n"),
+        &[],
+    );
+    check_text(
+        &unit("mpi", "", &format!("{RECEIVE}\n{WAIT}\nx = buf"))
+            .replace("implicit none", "implicit none\ninclude 'storage.h'"),
+        &[],
+    );
+}
+
+// covers: REG-LINT-19
+#[test]
+fn names_are_resolved_unit_by_unit() {
+    let one = unit("mpif.h", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
+    let other = unit(
+        "mpif.h",
+        "dimension buf(3)\ncommon /block/ buf, more(2:5)\ninteger :: buf, more",
+        &format!("{RECEIVE}\n{WAIT}\ny = buf(1)"),
+    )
+    .replace("work", "other");
+    check_text(&format!("{one}{other}"), &["warning FR02 buf: x = buf"]);
+    // Implicit typing: not declared, so local.
+    check_text(
+        &format!("subroutine s\ninclude 'mpif.h'\ninteger status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend\n"),
+        &["warning FR02 buf: x = buf"],
+    );
+    // Host association: a local of the host is no better; a module variable is.
+    let inner = format!(
+        "subroutine inner\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
+    );
+    check_text(
+        &format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"),
+        &["warning FR02 buf: x = buf"],
+    );
+    check_text(&format!("module p\nuse mpi\ninteger :: buf\ncontains\n{inner}end module\n"), &[]);
+    // VOLATILE given to a host's variable in the inner scope.
+    let inner = inner.replace("integer ::", "volatile buf\ninteger ::");
+    check_text(&format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"), &[]);
+    // Use association, renamed.
+    let user = format!(
+        "subroutine s\nuse mpi\nuse m, only: buf => store\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
+    );
+    check_text(&format!("module m\ninteger :: store\nend module\n{user}"), &[]);
+    // BLOCK DATA only initialises.
+    check_text(
+        &format!("block data\ncommon /block/ buf\ndata buf /1/\nend block data\n{one}"),
+        &["warning FR02 buf: x = buf"],
+    );
+}
+
+// covers: REG-LINT-20
+#[test]
+fn an_element_concerns_its_array() {
+    let receive = "call MPI_IRECV(buf(5), 3, MPI_INTEGER, 0, 7, comm, req, ierr)";
+    check_body(
+        "integer :: buf(10), other(10)",
+        &format!("{receive}\n{WAIT}\nx = buf(7)"),
+        &["warning FR02 buf: x = buf(7)"],
+    );
+    check_body("integer :: buf(10), other(10)", &format!("{receive}\n{WAIT}\nx = other(7)"), &[]);
+}
+
+// covers: REG-LINT-25
+#[test]
+fn temporaries_as_buffers() {
+    let receive = |buffer: &str| format!("call MPI_IRECV({buffer}, 3, MPI_INTEGER, 0, 7, comm, req, ierr)");
+    let declarations = "integer, volatile :: a(10,20), v(10), index(3)\ninteger, parameter :: constant = 5\ninteger, external :: f\ntype point\ninteger :: x, y\nend type\ntype(point), volatile :: p(9)";
+    let lies_apart = ["a(3,:)", "a(1:5,:)", "a(1:10:2,1)", "v(1:10:3)", "p(:)%x", "a(2:9,1:3)"];
+    let contiguous = [
+        "a",
+        "a(:,3)",
+        "a(1,3)",
+        "a(2:5,3)",
+        "a(:,2:4)",
+        "a(1:10,2:4)",
+        "v(2:n)",
+        "v(3)",
+        "p(2)%x",
+        "p(3:4)",
+        "MPI_BOTTOM",
+        "MPI_IN_PLACE",
+    ];
+    let always = ["v(index)", "(v)", "v + 1", "f(1)", "5", "constant", "[1, 2, 3]"];
+    for binding in ["mpif.h", "mpi", "mpi_f08"] {
+        let count = |buffer: &str| {
+            let text = unit(binding, declarations, &receive(buffer));
+            let found = said(&text, &Options::default());
+            assert!(found.iter().all(|line| line.starts_with("error FR16")), "{found:?}");
+            found.len()
+        };
+        for buffer in lies_apart {
+            let expected = usize::from(binding != "mpi_f08");
+            assert_eq!(count(buffer), expected, "{buffer} with {binding}");
+        }
+        for buffer in contiguous {
+            assert_eq!(count(buffer), 0, "{buffer} with {binding}");
+        }
+        for buffer in always {
+            assert_eq!(count(buffer), 1, "{buffer} with {binding}");
+        }
+    }
+    // An assumed-shape dummy argument: the program h05.
+    let h05 = std::fs::read_to_string(common::package().join("tests/hazard/h05_assumed_shape_wrapper.f90"))
+        .expect("the program is there");
+    check_text(
+        &h05,
+        &["error FR16 x: call MPI_IRECV(x, size(x), MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)"],
+    );
+    check_text(&h05.replace("intent(inout) :: x", "intent(inout), contiguous :: x"), &[]);
+    check_text(
+        &h05.replace("include 'mpif.h'\n    integer, intent(inout)", "integer, intent(inout)")
+            .replace("subroutine post(x, req)", "subroutine post(x, req)\nuse mpi_f08"),
+        &[],
+    );
+    // The whole call is blocking: the temporary lives as long as it must.
+    check_body(declarations, "call MPI_SEND(a(3,:), 3, MPI_INTEGER, 0, 7, comm, ierr)", &[]);
+}
+
+// covers: REG-LINT-26
+#[test]
+fn polling_loops() {
+    let h06 = std::fs::read_to_string(common::package().join("tests/hazard/h06_poll.f90"))
+        .expect("the program is there");
+    let plain = common::preprocess(&h06, &[]);
+    let found = said(&plain, &Options::default());
+    assert!(found.contains(&"error FR17 flag: do while (flag == 0)".to_string()), "{found:?}");
+    assert!(found.contains(&"error FR17 f: do while (f == 0) because FR19".to_string()), "{found:?}");
+    assert!(said(&common::preprocess(&h06, &[("VOL", 1)]), &Options::default()).is_empty());
+    let synced = plain
+        .replace("call MPI_WIN_SYNC(win, ierr)", "call MPI_WIN_SYNC(win, ierr)\n    call opaque(flag)")
+        .replace("do while (f == 0)", "do while (f == 0)\n    call opaque(f)");
+    assert!(!said(&synced, &Options::default()).iter().any(|line| line.contains("FR17")));
+    // Other shapes of the same loop.
+    let window = format!("{CREATE}\nx = 0");
+    for body in [
+        "do\ncall MPI_WIN_SYNC(win, ierr)\nif (buf /= 0) exit\nend do",
+        "10 call MPI_WIN_SYNC(win, ierr)\nif (buf == 0) goto 10",
+        "10 continue\nif (buf == 0) then\ncall MPI_WIN_SYNC(win, ierr)\ngoto 10\nend if",
+    ] {
+        let found =
+            said(&unit("mpif.h", "integer :: buf", &format!("{window}\n{body}")), &Options::default());
+        assert!(
+            found.iter().any(|line| line.starts_with("error FR17 buf: if (buf")),
+            "{found:?} in:\n{body}"
+        );
+    }
+}
+
+// covers: REG-LINT-36
+#[test]
+fn locals_of_the_main_program_and_reads_by_reference() {
+    check_text(
+        &format!(
+            "program main\nuse mpi\ninteger :: buf, req, ierr, status(10), comm\n{RECEIVE}\n{WAIT}\nprint *, buf\nend program\n"
+        ),
+        &["warning FR02 buf: print *, buf"],
+    );
+    check_text(
+        &format!(
+            "program main\nuse mpi\ninteger :: buf, req, ierr, status(10), comm\n{RECEIVE}\n{WAIT}\ncall show(buf)\ncontains\nsubroutine show(b)\ninteger :: b\nend subroutine\nend program\n"
+        ),
+        &["warning FR02 buf: call show(buf) because FR13"],
+    );
+}
+
+#[test]
+fn weak_remedies_are_named() {
+    for (declaration, level) in [
+        ("integer, target :: buf", "error"),
+        ("integer, allocatable :: buf", "error"),
+        ("integer, pointer :: buf", "error"),
+        ("integer, save :: buf", "warning"),
+        ("integer :: buf = 1", "warning"),
+        ("save\ninteger :: buf", "warning"),
+    ] {
+        let text = unit("mpi", declaration, &format!("{CREATE}\n{FENCE}\nx = buf"));
+        let found = said(&text, &Options::default());
+        assert_eq!(found.len(), 1, "{found:?} for {declaration}");
+        assert!(
+            found[0].starts_with(&format!("{level} FR01 buf")) && found[0].ends_with("because FR19"),
+            "{found:?} for {declaration}"
+        );
+    }
+    check_body(
+        "integer :: buf, other\nequivalence (buf, other)",
+        &format!("{CREATE}\n{FENCE}\nx = buf"),
+        &["error FR01 buf: integer :: buf, other because FR19"],
+    );
+}
+
+#[test]
+fn both_branches_of_a_preprocessor_condition_are_seen() {
+    check_text(
+        &unit(
+            "mpif.h",
+            "integer :: buf",
+            &format!(
+                "#ifdef ONE\n{RECEIVE}\n#else\ncall MPI_IRECV(buf, 2, MPI_INTEGER, 1, 7, comm, req, ierr)\n#endif\n{WAIT}\nx = buf"
+            ),
+        ),
+        &["warning FR02 buf: x = buf"],
+    );
+    check_text(
+        &unit(
+            "mpif.h",
+            "integer :: buf",
+            &format!(
+                "{RECEIVE}\n{WAIT}\n#if 0\nthis is no Fortran, isn't it\n#endif\n#ifdef SYNC\ncall opaque(buf)\n#endif\nx = buf"
+            ),
+        ),
+        &["warning FR02 buf: x = buf because FR14"],
+    );
+}
+
+#[test]
+fn one_bad_statement_costs_one_statement() {
+    let text = unit(
+        "mpif.h",
+        "integer :: buf",
+        &format!("{RECEIVE}\nthis is ?? no Fortran\n{WAIT}\nx = = 3\nx = buf"),
+    );
+    let report = check_one("w.f90", text.as_bytes(), &Options::default());
+    assert_eq!(report.skipped.len(), 2);
+    assert_eq!(report.findings.len(), 1);
+}
+
+#[test]
+fn json_and_text_are_as_documented() {
+    let text = unit("mpi", "integer, target :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
+    let reports = [check_one("w.f90", text.as_bytes(), &Options::default())];
+    expect_test::expect_file!["golden/finding.json"]
+        .assert_eq(&report::json::document(&reports, report::json::Skipped::Counted));
+    expect_test::expect_file!["golden/finding.txt"]
+        .assert_eq(&report::text::findings(&reports, rma_source::render::Colour::Never));
+}
