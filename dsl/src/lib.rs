@@ -8,10 +8,12 @@
 //! only through the text it emits.
 #![forbid(unsafe_code)]
 
+pub mod back;
 pub mod exact;
 pub mod interp;
 pub mod ir;
 pub mod messages;
+pub mod picture;
 pub mod resolve;
 pub mod schedule;
 pub mod shape;

@@ -1,4 +1,12 @@
 //! One-sided communication: windows, epochs and transfers between the ranks of a job.
+//!
+//! # Where to begin
+//!
+//! - [`rma_epoch`]: the annotation with which ordinary Rust says what moves. Its page has a ring of ranks in twenty lines, the
+//!   table of places and operators, and an example of each kind of epoch.
+//! - [`Window`]: memory that other ranks can reach, and the calls behind the annotation.
+//! - [`spawn`] runs ranks as threads of one process, [`run`] makes a program that `rma-run -n 4 ./program` starts as four.
+//! - [`rma_test`]: tests that run as a job.
 #![deny(unsafe_code)]
 
 mod element;
@@ -9,6 +17,8 @@ mod job;
 pub mod launch;
 mod liveness;
 mod op;
+#[doc(hidden)]
+pub mod private;
 mod run;
 mod sync;
 mod sys;
@@ -23,7 +33,9 @@ pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use op::{
     Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
 };
+pub use rma_macros::{rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
+pub use sync::registers::{touch, touch_mut};
 pub use team::{Rank, Team};
 pub use window::raw::{Expected, Info, LockKind, Origins};
 pub use window::{LocalView, LocalViewMut, Window};

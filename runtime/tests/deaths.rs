@@ -73,7 +73,7 @@ fn a_stopped_rank_stalls_the_others_and_may_wake() {
         assert!(line.contains("got Stalled"), "{line}");
         assert!(
             line.contains(&format!("rank 1 does not wait (process {} is stopped)", processes[1]))
-                || line.contains(&format!("rank 1 waits in barrier since")),
+                || line.contains("rank 1 waits in barrier since"),
             "{line}"
         );
         assert!(line.contains("is stopped"), "{line}");
@@ -226,4 +226,14 @@ fn different_collective_calls_are_told_apart() {
             );
         }
     }
+}
+
+#[test]
+fn a_rank_that_outlives_its_watched_process_may_still_write() {
+    // The launcher sees the outer shell end; the rank is in a session of its own, under a shell that lives.
+    let script = format!("WATCHED=$$ setsid sh -c '{RANKS} outlive; true'; true");
+    let ended = Job::start_words(["-n", "2", "--timeout", "30", "sh", "-c", &script], b"").end();
+    assert_eq!(ended.lines("wait: Err(PeerLost)").len(), 1, "{ended:#?}");
+    assert_eq!(ended.lines("view: Err(Poisoned)").len(), 1, "{ended:#?}");
+    assert_eq!(ended.lines("then: 7").len(), 1, "{ended:#?}");
 }

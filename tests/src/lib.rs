@@ -2,6 +2,8 @@
 //! reported. Never used outside tests; nothing else may depend on this package.
 #![forbid(unsafe_code)]
 
+pub mod emitted;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

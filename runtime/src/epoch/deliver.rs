@@ -33,6 +33,13 @@ impl<T> Pending<'_, T> {
     }
 }
 
+/// A value that is there already, where another way out of the body has a pending one.
+impl<T> From<T> for Pending<'_, T> {
+    fn from(value: T) -> Self {
+        Pending::new(value)
+    }
+}
+
 impl<T> fmt::Debug for Pending<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Pending") // The value is not to be seen yet.

@@ -60,7 +60,7 @@ macro_rules! transfers {
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
-            self.raw().accumulate("accumulate", target, at.into(), operation, &origin.source().0, |_, _| {})
+            self.raw().accumulate(target, at.into(), operation, &origin.source().0)
         }
 
         /// As `accumulate`, and gives what the target's elements were before.
@@ -75,10 +75,7 @@ macro_rules! transfers {
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
-            let mut before = Vec::new();
-            self.raw().accumulate("get_accumulate", target, at.into(), operation, &origin.source().0, |_, old| {
-                before.push(old);
-            })?;
+            let before = self.raw().get_accumulate(target, at.into(), operation, &origin.source().0)?;
             Ok(crate::epoch::Pending::new(before))
         }
 
@@ -139,6 +136,36 @@ macro_rules! transfers {
             new: T,
         ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
             self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
+        }
+
+        /// The caller's rank in the window's team.
+        pub fn rank(&self) -> crate::team::Rank {
+            self.raw().rank()
+        }
+
+        /// The number of ranks.
+        pub fn size(&self) -> u32 {
+            self.raw().size()
+        }
+
+        /// The number of elements that this rank contributes.
+        pub fn len(&self) -> usize {
+            self.raw().bytes_at(self.rank()).map_or(0, |bytes| bytes / size_of::<T>())
+        }
+
+        /// Whether this rank contributes nothing.
+        pub fn is_empty(&self) -> bool {
+            self.len() == 0
+        }
+
+        /// The number of elements that a rank contributes.
+        ///
+        /// # Errors
+        /// `RankOutOfRange`.
+        #[track_caller]
+        pub fn len_at(&self, rank: crate::team::Rank) -> crate::error::Result<usize> {
+            self.raw().check_rank("len_at", rank)?;
+            Ok(self.raw().bytes_at(rank).map_or(0, |bytes| bytes / size_of::<T>()))
         }
 
         /// Loads an element of the own window, whatever others do to it meanwhile.

@@ -81,6 +81,15 @@ impl<T> Drop for Targets<'_, T> {
     }
 }
 
+/// Ends an exposure that is still open, on every way out.
+struct Exposed<'w>(&'w RawWindow);
+
+impl Drop for Exposed<'_> {
+    fn drop(&mut self) {
+        self.0.abandon_exposure();
+    }
+}
+
 impl<T: Element> Window<T> {
     /// Opens the own window to origins until [`wait`](Exposure::wait). Never waits for others.
     ///
@@ -152,6 +161,41 @@ impl<T: Element> Window<T> {
         let targets = self.start_all(targets, info)?;
         let result = body(&AccessEpoch { window: self.raw(), scope: PhantomData, elements: PhantomData });
         match targets.complete() {
+            Ok(()) => result.deliver(&Closed::new()),
+            Err(error) => Err(result.into_failure().unwrap_or(error)),
+        }
+    }
+
+    /// Both at once: posts the own window, starts an access, runs the body, completes, and waits for the origins.
+    ///
+    /// Posting comes first, so that neighbours that do the same let each other in.
+    ///
+    /// # Errors
+    /// As [`access`](Window::access) and [`exposure`](Window::exposure).
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn exchange<'scope, R: Deliver>(
+        &'scope mut self,
+        targets: &[Rank],
+        origins: Origins<'_>,
+        expected: Expected,
+        info: Info,
+        body: impl FnOnce(&AccessEpoch<'scope, T>) -> R,
+    ) -> Result<R::Output> {
+        self.exclusive_raw();
+        let window: &'scope Window<T> = self;
+        let raw = window.raw();
+        raw.hook("post", None, || None);
+        raw.post("post", origins)?;
+        let exposed = Exposed(raw);
+        let targets = window.start_all(targets, info)?;
+        let result = body(&AccessEpoch { window: raw, scope: PhantomData, elements: PhantomData });
+        let completed = targets.complete();
+        raw.hook("wait", None, || None);
+        // Dropping the guard afterwards closes an exposure that the wait has left open.
+        let waited = raw.wait("wait", expected);
+        drop(exposed);
+        match completed.and(waited) {
             Ok(()) => result.deliver(&Closed::new()),
             Err(error) => Err(result.into_failure().unwrap_or(error)),
         }

@@ -12,6 +12,7 @@ pub(crate) use wait::{Act, Needs, Patience, WaitFor};
 
 use crate::error::Evidence;
 use crate::sync::event::Event;
+use crate::sys;
 use crate::team::{Members, Rank};
 use crate::transport::shm::segment::Segment;
 
@@ -57,8 +58,13 @@ pub(crate) fn evidence(segment: &Segment, job_rank: u32) -> Option<Evidence> {
 
 /// Whether a rank can't execute anything any more. A rank whose program has only returned or failed may live on as a thread or
 /// process that has kept a handle.
+///
+/// The launcher watches the process that it has started, which may be a shell around the rank, so the rank's own process is
+/// looked at, too.
 pub(crate) fn cannot_act(segment: &Segment, job_rank: Rank) -> bool {
-    matches!(evidence(segment, job_rank.0), Some(Evidence::ProcessExited(_) | Evidence::Signalled(_)))
+    let ended =
+        matches!(evidence(segment, job_rank.0), Some(Evidence::ProcessExited(_) | Evidence::Signalled(_)));
+    ended && !sys::process::is_running(segment.record(job_rank.0).process.load(Ordering::Relaxed))
 }
 
 /// Marks a rank as running; false if it has joined or ended before.

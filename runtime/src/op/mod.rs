@@ -17,6 +17,11 @@ use crate::window::raw::{Destination, Source};
 ///
 /// The lifetime is the epoch's: a buffer can't be changed before the epoch has ended. Only this crate can implement the
 /// trait, as nothing else can make a `SourceOf`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the origin of a transfer into a window of `{T}`",
+    label = "neither `{T}` nor a buffer of `{T}`",
+    note = "an origin is a value, an array, a slice or a vector of the window's element type, or a part of the own window"
+)]
 pub trait Origin<'scope, T: Element> {
     #[doc(hidden)]
     fn source(&self) -> SourceOf<'_, T>;

@@ -126,6 +126,8 @@ impl Section {
             // A reversed range is a mistake, not an empty section.
             Section::Range(start, end) if end < start => return Err(Fault::Bounds),
             Section::Range(start, _) => (start, 1, len, len),
+            // More elements than can be counted: a small stride would let them pass as few bytes.
+            Section::Strided(s) if s.count.checked_mul(s.block).is_none() => return Err(Fault::Bounds),
             Section::Strided(s) => (s.start, s.count, s.block, s.stride),
         };
         let reach = match (count, block) {
@@ -158,18 +160,36 @@ impl Layout {
     /// Whether two layouts in one memory name a common byte.
     pub(crate) fn meets(&self, other: &Layout, size: usize) -> bool {
         let (mine, theirs) = (self.span(size), other.span(size));
-        if mine.end <= theirs.start || theirs.end <= mine.start {
+        if mine.is_empty() || theirs.is_empty() || mine.end <= theirs.start || theirs.end <= mine.start {
             return false;
         }
-        let blocks = |layout: &Layout| {
-            let layout = *layout;
-            (0..layout.count).map(move |i| {
-                let start = layout.start + i * layout.stride * size;
-                start..start + layout.block * size
-            })
+        // Both sides ascend, so whichever range ends first meets nothing that comes later on the other side.
+        let (mut mine, mut theirs) = (self.ranges(size), other.ranges(size));
+        let (mut a, mut b) = (mine.next(), theirs.next());
+        while let (Some(here), Some(there)) = (&a, &b) {
+            if here.start < there.end && there.start < here.end {
+                return true;
+            }
+            match here.end <= there.end {
+                true => a = mine.next(),
+                false => b = theirs.next(),
+            }
+        }
+        false
+    }
+
+    /// The byte ranges that the layout names, ascending and apart from each other.
+    fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Layout { start, count, block, stride } = *self;
+        // Blocks that touch or overlap are one range.
+        let (count, len) = match stride <= block {
+            true => (count.min(1), self.span(size).len()),
+            false => (count, block * size),
         };
-        // Both sides ascend where they don't overlap themselves; those that do are compared pair by pair.
-        blocks(self).any(|a| blocks(other).any(|b| a.start < b.end && b.start < a.end))
+        (0..count).map(move |i| {
+            let start = start + i * stride * size;
+            start..start + len
+        })
     }
 }
 
@@ -191,6 +211,8 @@ mod test {
         assert!(settle(column.into(), 3).is_ok());
         assert_eq!(settle(Strided { count: 4, ..column }.into(), 4), Err(Fault::Bounds));
         assert_eq!(settle(Strided { stride: usize::MAX, ..column }.into(), 3), Err(Fault::Bounds));
+        let endless = Strided { start: 0, count: usize::MAX, block: 2, stride: 0 };
+        assert_eq!(settle(endless.into(), usize::MAX), Err(Fault::Bounds));
     }
 
     #[test]
@@ -200,12 +222,43 @@ mod test {
     }
 
     #[test]
+    fn common_bytes_are_those_of_a_table() {
+        const SIZE: usize = 2;
+        let bytes = |layout: &Layout| {
+            let mut named = [false; 64];
+            for block in 0..layout.count {
+                let start = layout.start + block * layout.stride * SIZE;
+                named[start..start + layout.block * SIZE].fill(true);
+            }
+            named
+        };
+        let numbers = |most: usize| 0..=most;
+        let layouts: Vec<Layout> = numbers(4)
+            .flat_map(|start| numbers(3).map(move |count| (start, count)))
+            .flat_map(|(start, count)| numbers(2).map(move |block| (start, count, block)))
+            .flat_map(|(start, count, block)| {
+                numbers(3).map(move |stride| Layout { start, count, block, stride })
+            })
+            .collect();
+        for a in &layouts {
+            let named = bytes(a);
+            for b in &layouts {
+                let common = named.iter().zip(bytes(b)).any(|(&a, b)| a && b);
+                assert_eq!(a.meets(b, SIZE), common, "{a:?} and {b:?}");
+            }
+        }
+    }
+
+    #[test]
     fn common_bytes_are_found() {
         let even = Layout { start: 0, count: 4, block: 1, stride: 2 };
         let odd = Layout { start: 8, ..even };
         assert!(!even.meets(&odd, 8));
         assert!(even.meets(&Layout { start: 16, count: 1, block: 2, stride: 2 }, 8));
         assert!(!even.meets(&Layout { start: 8, count: 1, block: 1, stride: 1 }, 8));
+        // As many blocks as to take minutes pair by pair.
+        let many = Layout { start: 0, count: 1 << 20, block: 1, stride: 2 };
+        assert!(!many.meets(&Layout { start: 8, ..many }, 8));
         assert!(Layout { stride: 0, ..even }.overlaps_itself());
         assert!(!Layout { stride: 0, count: 1, ..even }.overlaps_itself());
     }

@@ -23,6 +23,21 @@ pub(crate) fn memory_file(name: &str) -> Result<OwnedFd> {
     Ok(file)
 }
 
+/// Grows the file so that `len` bytes at `offset` exist, and leaves it to the first touch of each page to find memory.
+///
+/// A touch that finds none wakes the system's out-of-memory killer, as a commit of so few pages would; only where
+/// the system counts promises ([`counts_promises`]) it is a bus error.
+pub(crate) fn extend(file: impl AsFd, offset: u64, len: u64) -> Result<()> {
+    // The last page alone: unlike a change of the size, that cannot undo what another process has grown meanwhile.
+    let last = page_bytes().min(len);
+    commit(file, offset + len - last, last)
+}
+
+/// Whether the system refuses memory beyond what it has promised (`vm.overcommit_memory` is 2), or does not say.
+pub(crate) fn counts_promises() -> bool {
+    fs::read_to_string("/proc/sys/vm/overcommit_memory").map_or(true, |mode| mode.trim() == "2")
+}
+
 /// Gives `len` bytes at `offset` of the file real memory, growing the file where needed.
 ///
 /// Works in pieces, because an interrupted allocation starts over and a large one would never end under signals.

@@ -23,6 +23,16 @@ pub(crate) fn threads(process: u32) -> Option<u32> {
     field_after_name(process, 17)?.parse().ok()
 }
 
+/// Whether a process exists and has a thread that can still execute something.
+pub(crate) fn is_running(process: u32) -> bool {
+    match state_letter(process) {
+        None => false,
+        // The first thread may be over before others are.
+        Some('Z' | 'X') => threads(process).is_some_and(|threads| 1 < threads),
+        Some(_) => true,
+    }
+}
+
 /// A field of what the system tells about a process, counted from the one after the name.
 fn field_after_name(process: u32, at: usize) -> Option<String> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;

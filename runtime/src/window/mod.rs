@@ -54,6 +54,9 @@ pub struct Window<T: Element> {
 impl<T: Element> Window<T> {
     /// Makes a window to which this rank contributes `len` elements. Collective; lengths may differ.
     ///
+    /// From now on other ranks change this memory behind the compiler's back. Rust code is safe from that; where Fortran
+    /// code reaches the same memory, the variable must be COMMON or VOLATILE there: see `docs/registers.md`.
+    ///
     /// # Errors
     /// `System` on all ranks if one has not the memory; `CollectiveMismatch` if the element types differ; and the errors of
     /// a collective call.

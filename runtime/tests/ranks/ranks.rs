@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use rma::{Error, LockKind, Max, Min, Prod, Rank, Sum, Team, Window, Xor};
+use rma::{Error, Info, LockKind, Max, Min, Origins, Prod, Rank, Sum, Team, Window, Xor};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -37,6 +37,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "sleep" => sleep(team, parse(arguments, 0)),
         "late" => late(team, parse(arguments, 0)),
         "serve" => serve(team, parse(arguments, 0)),
+        "outlive" => outlive(team),
         "stalled" => stalled(team),
         "mismatch" => mismatch(team),
         "collectives" => collectives(team),
@@ -230,6 +231,32 @@ fn serve(team: &Team, milliseconds: u64) -> Outcome {
         }
     }
     say(&format!("rank {} was served {rounds} times", team.rank()));
+    Ok(())
+}
+
+/// Rank 1 outlives the process that the launcher watches for it, and writes.
+fn outlive(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    if team.rank() == Rank(1) {
+        let access = window.start(Rank(0), Info::Strong)?;
+        let watched = std::env::var("WATCHED")?;
+        Command::new("kill").args(["-KILL", &watched]).status()?;
+        std::thread::sleep(Duration::from_millis(500));
+        access.put(Rank(0), 0, 7)?;
+        std::process::exit(0);
+    }
+    let lost = window.post(Origins::Any)?.wait(1);
+    say(&format!("wait: {:?}", lost.map_err(|error| error.kind())));
+    say(&format!("view: {:?}", window.local().map(|_| ()).map_err(|error| error.kind())));
+    let begun = Instant::now();
+    let seen = loop {
+        match window.local() {
+            Ok(view) => break view[0],
+            Err(error) if Duration::from_secs(10) < begun.elapsed() => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    say(&format!("then: {seen}"));
     Ok(())
 }
 

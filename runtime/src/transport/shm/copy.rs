@@ -59,6 +59,24 @@ impl Engine {
             unsafe { self.copy_bulk(target, origin, bytes) }
         }
     }
+    /// Adds the doubles at `origin` to those at `target`, several at a time, and says how many it did: all, or none of a
+    /// last few, or none at all where the machine has no loop for it.
+    ///
+    /// No double is torn, but the addition is not atomic.
+    ///
+    /// # Safety
+    ///
+    /// As for [`copy`](Engine::copy), for `count` doubles, and `target` is readable too.
+    #[inline]
+    pub(crate) unsafe fn add_doubles(self, target: *mut f64, origin: *const f64, count: usize) -> usize {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if self.vectors == Vectors::Wide {
+            // SAFETY: - the caller's promises; AVX2 was detected, which includes AVX.
+            return unsafe { bulk::add_doubles_avx(target, origin, count) };
+        }
+        let _ = (target, origin, count);
+        0
+    }
 }
 
 /// Loads one element that peers may be writing.
@@ -369,6 +387,50 @@ mod bulk {
                 options(nostack)
             );
         }
+    }
+
+    /// As many doubles as make whole turns of 16; returns how many.
+    #[inline(never)]
+    pub(super) unsafe fn add_doubles_avx(target: *mut f64, origin: *const f64, count: usize) -> usize {
+        let whole = count & !15;
+        if whole == 0 {
+            return 0;
+        }
+        // SAFETY: - every access lies in the first `whole` doubles of both sides: 16 a turn, at least one turn.
+        // - the machine has AVX: the caller has seen `Vectors::Wide`. `vzeroupper` changes all vector registers, so all are
+        //   given as changed.
+        unsafe {
+            asm!(
+                ".p2align 5",
+                "2:",
+                "vmovupd ymm0, [{t}]",
+                "vmovupd ymm1, [{t} + 32]",
+                "vmovupd ymm2, [{t} + 64]",
+                "vmovupd ymm3, [{t} + 96]",
+                "vaddpd ymm0, ymm0, [{o}]",
+                "vaddpd ymm1, ymm1, [{o} + 32]",
+                "vaddpd ymm2, ymm2, [{o} + 64]",
+                "vaddpd ymm3, ymm3, [{o} + 96]",
+                "vmovupd [{t}], ymm0",
+                "vmovupd [{t} + 32], ymm1",
+                "vmovupd [{t} + 64], ymm2",
+                "vmovupd [{t} + 96], ymm3",
+                "add {o}, 128",
+                "add {t}, 128",
+                "sub {n}, 16",
+                "jnz 2b",
+                "vzeroupper",
+                o = inout(reg) origin => _,
+                t = inout(reg) target => _,
+                n = inout(reg) whole => _,
+                out("ymm0") _, out("ymm1") _, out("ymm2") _, out("ymm3") _,
+                out("ymm4") _, out("ymm5") _, out("ymm6") _, out("ymm7") _,
+                out("ymm8") _, out("ymm9") _, out("ymm10") _, out("ymm11") _,
+                out("ymm12") _, out("ymm13") _, out("ymm14") _, out("ymm15") _,
+                options(nostack)
+            );
+        }
+        whole
     }
 
     /// At least 32 bytes, 32 at a time with an aligned target; first and last piece overlap their neighbours.

@@ -22,7 +22,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x01");
 const RESERVATION_MAX_BYTES: u64 = 1 << 40;
 const RESERVATION_MIN_BYTES: u64 = 1 << 26;
 
-/// From this size on, a commit first asks whether the machine has the memory.
+/// From this size on, a commit first asks whether the machine has the memory, and then takes it. Smaller ones leave that
+/// to the first touch of each page, where the system lets them.
 const CHECKED_COMMIT_BYTES: u64 = 8 << 20;
 /// What a checked commit leaves to everybody else.
 const MEMORY_MARGIN_BYTES: u64 = 64 << 20;
@@ -42,6 +43,8 @@ pub(crate) struct Segment {
     file: OwnedFd,
     /// Kept here, so that a rank that writes wildly before it dies does not mislead the others.
     size: u32,
+    /// Every commit takes its memory at once.
+    eager: bool,
 }
 
 impl Segment {
@@ -68,7 +71,7 @@ impl Segment {
                 Err(errno) => return Err(refused(errno)),
             }
         };
-        let segment = Segment { mapping, file, size };
+        let segment = Segment { mapping, file, size, eager: memory::counts_promises() };
         let header = segment.header();
         header.reservation.store(reservation, Ordering::Relaxed);
         header.size.store(size, Ordering::Relaxed);
@@ -93,8 +96,8 @@ impl Segment {
         if bytes < Segment::record_offset(1).cast_signed() {
             return Err(foreign());
         }
-        let probe =
-            Segment { mapping: Mapping::new(&file, size_of::<Header>()).map_err(refused)?, file, size: 0 };
+        let mapping = Mapping::new(&file, size_of::<Header>()).map_err(refused)?;
+        let probe = Segment { mapping, file, size: 0, eager: memory::counts_promises() };
         let header = probe.header();
         // Acquire: pairs with the Release store in `create`.
         if header.magic.load(Ordering::Acquire) != MAGIC {
@@ -102,9 +105,9 @@ impl Segment {
         }
         let reservation = header.reservation.load(Ordering::Relaxed);
         let size = header.size.load(Ordering::Relaxed);
-        let Segment { mapping: _, file, size: _ } = probe;
+        let Segment { mapping: _, file, size: _, eager } = probe;
         let mapping = Mapping::new(&file, reservation as usize).map_err(refused)?;
-        Ok(Arc::new(Segment { mapping, file, size }))
+        Ok(Arc::new(Segment { mapping, file, size, eager }))
     }
 
     /// The descriptor of the memory file, for the launcher that hands it on.
@@ -249,9 +252,15 @@ impl Segment {
                 let note = format!("{len} bytes were asked for and the machine has {free} bytes left");
                 Err(Error::new(ErrorKind::System, call).note(note))
             }
-            None => memory::commit(&self.file, offset, len).map_err(|errno| {
-                Error::new(ErrorKind::System, call).note(format!("no memory for {len} bytes: {errno}"))
-            }),
+            None => {
+                let taken = match self.eager || CHECKED_COMMIT_BYTES <= len {
+                    true => memory::commit(&self.file, offset, len),
+                    false => memory::extend(&self.file, offset, len),
+                };
+                taken.map_err(|errno| {
+                    Error::new(ErrorKind::System, call).note(format!("no memory for {len} bytes: {errno}"))
+                })
+            }
         };
         header.committing.fetch_sub(len, Ordering::Relaxed);
         if result.is_err() {

@@ -153,6 +153,11 @@ impl RawWindow {
     }
 
     /// Meets all other ranks, everybody's writes before being visible to everybody after, and all going the same way.
+    ///
+    /// On x86-64 a round is a plain `mov` that raises the own flag, one full fence (`lock or` on the stack) and a load that
+    /// sees nobody asleep, and then loads of the other's flag until it is up. With two ranks there is one round; its time
+    /// is that of two cache lines that change cores, and the two divisions that find the neighbours and the forty stores
+    /// and loads that describe the wait pass while the first of them travels. There is no system call unless a rank sleeps.
     #[track_caller]
     fn synchronize(&self, call: &'static str, way: Way) -> Result<()> {
         self.publish();
@@ -536,6 +541,12 @@ impl RawWindow {
 // Locks.
 impl RawWindow {
     /// Takes the lock of a target.
+    ///
+    /// On x86-64 an exclusive lock that is free costs one `lock cmpxchg`, and its unlock one `lock xadd`, whose result says
+    /// whether somebody waits: two locked instructions a pair, about half of its time. The rest is some 75 and 40
+    /// instructions without a call: tests of what this handle has open, the new word by shifts and masks, and the six
+    /// registers that the function saves because waiting and NOCHECK share it. A shared lock adds one plain store on each
+    /// side, the record that tells who holds it.
     #[track_caller]
     #[inline]
     pub(crate) fn lock(&self, call: &'static str, target: Rank, kind: LockKind, info: Info) -> Result<()> {

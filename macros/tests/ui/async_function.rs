@@ -1,0 +1,12 @@
+//! An asynchronous function as an epoch.
+// gives: suspends
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(fence(u))]
+async fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! A place without a rank.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(fence(u))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right, 3)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

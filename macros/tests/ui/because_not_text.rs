@@ -1,0 +1,11 @@
+//! A reason that says nothing.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(access(u, targets = [right], info = nocheck, because = ""))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! A reason for nothing.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(access(u, targets = [right], because = "they are all posted"))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

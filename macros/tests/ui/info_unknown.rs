@@ -1,0 +1,11 @@
+//! An info value that does not exist.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(access(u, targets = [right], info = maybe))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

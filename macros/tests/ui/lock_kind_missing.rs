@@ -1,0 +1,11 @@
+//! A lock of no kind.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(lock(u, rank = right))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

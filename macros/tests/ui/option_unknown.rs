@@ -1,0 +1,11 @@
+//! An option of another kind.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(fence(u, rank = right))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! Another name for the handle has no places.
+// The types refuse this, not the macro.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(fence(u))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    let w = u;
+    w.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! A fence needs the window by `&mut`, since others will write to it.
+// The types refuse this, not the macro.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(fence(u))]
+fn body(u: &Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    Ok(())
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! An await inside an epoch.
+
+use rma::{Rank, Window, rma_epoch};
+
+#[rma_epoch(fence(u))]
+fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
+    u.at(right)[0] = 1.0;
+    std::future::ready(()).await;
+    Ok(())
+}
+
+fn main() {}

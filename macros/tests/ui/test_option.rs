@@ -1,0 +1,10 @@
+//! A setting that does not exist.
+
+use rma::{Team, rma_test};
+
+#[rma_test(ranks = 2, threads = 2)]
+fn body(team: &Team) -> rma::Result<()> {
+    team.barrier()
+}
+
+fn main() {}

@@ -1,0 +1,206 @@
+//! Measures the runtime: the metrics of `tests/peers/mpi_rma_bench.c`, under the same names, in loops of the same shape,
+//! printed in the same columns, so that a script can put ours and the peers' into one table.
+//!
+//! One line per metric: `metric<TAB>bytes<TAB>value<TAB>unit`. With 2 ranks all metrics; rank 0 is the origin and rank 1
+//! the target, which waits in a barrier unless the metric says otherwise. With more ranks the collective ones only.
+//!
+//! Never compares with anything: `tests/peers/table.sh` does.
+#![forbid(unsafe_code)]
+
+mod report;
+mod synchronization;
+mod timing;
+mod transfers;
+
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum};
+use rma::{Result, Team, Window};
+
+use report::Failure;
+use timing::Bench;
+
+/// Bytes that every rank exposes.
+const REGION_BYTES: usize = 4 << 20;
+/// The same in elements of the window that most metrics use.
+const REGION_WORDS: usize = REGION_BYTES / size_of::<u64>();
+/// How long ranks keep their cores busy before anything is measured.
+const SPREADING: Duration = Duration::from_millis(100);
+/// The buffer at the origin begins at a page, like the peers'.
+const PAGE_BYTES: usize = 4096;
+
+/// Measures one-sided communication between the ranks of a job: start it by `rma-run -n 2 rma-bench`.
+///
+/// Prints one line per metric: name, bytes, value, unit, separated by tabs. With 2 ranks it prints everything, with more
+/// ranks what all of them do together.
+#[derive(Parser)]
+#[command(name = "rma-bench", version, max_term_width = 100)]
+struct Arguments {
+    /// Only these groups of metrics
+    #[arg(long, value_name = "GROUPS", value_enum, value_delimiter = ',')]
+    only: Vec<Group>,
+
+    /// Kinds of windows: in memory that the runtime allocates, or that the caller owns
+    #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',', default_value = "alloc")]
+    kinds: Vec<Kind>,
+
+    /// Multiplies the numbers of iterations: a number, or `small` for a run that only shows that everything works
+    #[arg(long, value_name = "FACTOR", default_value = "1")]
+    scale: Scale,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// Creation of a window
+    Setup,
+    /// A barrier
+    Barrier,
+    /// One transfer at a time
+    Lat,
+    /// Many large transfers at a time
+    Bw,
+    /// Many small transfers at a time
+    Rate,
+    /// Accumulate
+    Acc,
+    /// Fetch and add
+    Atomic,
+    /// Compare and swap
+    Cas,
+    /// Post, start, complete, wait
+    Pscw,
+    /// Fence
+    Fence,
+    /// A lock that all ranks want
+    Lock,
+    /// A target that computes
+    Progress,
+}
+
+/// Whose memory a window is made over. The name is the prefix of the metrics.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// The runtime's
+    Alloc,
+    /// The caller's
+    Create,
+}
+
+impl Kind {
+    fn prefix(self) -> &'static str {
+        match self {
+            Kind::Alloc => "alloc",
+            Kind::Create => "create",
+        }
+    }
+
+    /// Makes a window of this kind. The only place that knows how.
+    fn window<T: rma::Element>(self, team: &Team) -> Result<Window<T>, Failure> {
+        match self {
+            Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
+            Kind::Create => Err(Failure::kind_unavailable()),
+        }
+    }
+}
+
+/// What numbers of iterations are multiplied with.
+#[derive(Clone, Copy)]
+struct Scale(f64);
+
+/// As few iterations as the peers' program allows, in most metrics.
+const SCALE_SMALL: f64 = 0.001;
+/// More would only be a mistake in typing.
+const SCALE_MAX: f64 = 1000.0;
+
+impl FromStr for Scale {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Scale, String> {
+        match (text, text.parse::<f64>()) {
+            ("small", _) => Ok(Scale(SCALE_SMALL)),
+            (_, Ok(factor)) if 0.0 < factor && factor <= SCALE_MAX => Ok(Scale(factor)),
+            _ => Err(format!("give `small` or a number above 0, at most {SCALE_MAX}")),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if arguments.kinds.contains(&Kind::Create) {
+        // Said once, not by every rank.
+        if std::env::var("RMA_RANK").is_ok_and(|rank| rank != "0") {
+            return ExitCode::from(STATUS_USAGE);
+        }
+        eprintln!("error: {}", Failure::kind_unavailable());
+        return ExitCode::from(STATUS_USAGE);
+    }
+    rma::run(|team| run(&arguments, team))
+}
+
+const STATUS_USAGE: u8 = 2;
+
+fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
+    if team.size() < 2 {
+        return Err(Failure::few_ranks());
+    }
+    let wants = |group| arguments.only.is_empty() || arguments.only.contains(&group);
+    let pair = team.size() == 2;
+    // The peers' initialisation takes long enough for the system to spread the ranks over the cores, and ends with all of
+    // them there. Ranks that begin to talk before they are spread give each other the core by turns, and stay.
+    let begun = Instant::now();
+    while begun.elapsed() < SPREADING {
+        std::hint::spin_loop();
+    }
+    team.barrier()?;
+    // One page more than is used, so that what is used begins at one.
+    let mut buffer = vec![1_u64; REGION_WORDS + PAGE_BYTES / size_of::<u64>()];
+    let skipped = buffer.as_ptr().align_offset(PAGE_BYTES);
+    let origin = &mut buffer[skipped..skipped + REGION_WORDS];
+    for &kind in &arguments.kinds {
+        let bench = Bench::new(team, kind.prefix(), arguments.scale.0);
+        let begun = Instant::now();
+        let mut window = kind.window::<u64>(team)?;
+        if wants(Group::Setup) {
+            bench.emit("win_setup", REGION_BYTES, begun.elapsed().as_secs_f64() * 1e6, "us");
+        }
+        window.local_mut()?.fill(0);
+        team.barrier()?;
+        if wants(Group::Barrier) && kind == Kind::Alloc {
+            synchronization::barrier(&bench)?;
+        }
+        if pair && wants(Group::Lat) {
+            transfers::latency(&bench, &window, origin)?;
+        }
+        if pair && wants(Group::Bw) {
+            transfers::bandwidth(&bench, &window, origin)?;
+        }
+        if pair && wants(Group::Rate) {
+            transfers::rate(&bench, &window, origin)?;
+        }
+        if pair && wants(Group::Acc) {
+            transfers::accumulate(&bench, kind.window(team)?)?;
+        }
+        if pair && wants(Group::Atomic) {
+            transfers::fetch_add(&bench, kind.window(team)?)?;
+        }
+        if pair && wants(Group::Cas) {
+            transfers::compare_swap(&bench, kind.window(team)?)?;
+        }
+        if pair && wants(Group::Pscw) {
+            synchronization::post_start_complete_wait(&bench, &mut window, origin)?;
+        }
+        if wants(Group::Fence) {
+            synchronization::fence(&bench, &mut window, origin)?;
+        }
+        if wants(Group::Lock) {
+            synchronization::contended_lock(&bench, &mut window)?;
+        }
+        if pair && wants(Group::Progress) {
+            synchronization::computing_target(&bench, &window)?;
+        }
+        window.free()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! What a test of `#[rma_test]` calls: runs a function as a job of threads or of processes. Never hides a skip.
+
+use std::fmt::Display;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use crate::launch::environment::RANK;
+use crate::launch::{Launch, Tags, Transport, launch};
+use crate::run::Job;
+use crate::team::Team;
+
+/// The time limit of each blocking call of a test: a test that hangs fails, with the report of who waits for whom.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Set for the process that launches the ranks of a test; the ranks have [`RANK`] besides.
+const LAUNCHER: &str = "RMA_TEST_LAUNCHER";
+
+/// Runs `body` on so many ranks over the named transport, or says that the transport does not exist yet.
+///
+/// `module` is the path of the module that holds the test; the test itself has the transport's name.
+///
+/// # Panics
+/// If a rank fails or panics.
+#[track_caller]
+pub fn run<E: Display + Send>(transport: &str, ranks: u32, module: &str, body: fn(&Team) -> Result<(), E>) {
+    match transport {
+        "local" => threads(ranks, body),
+        "shm" => match (std::env::var_os(RANK), std::env::var_os(LAUNCHER)) {
+            (Some(_), _) => rank(body),
+            (None, Some(_)) => launcher(ranks, &name(module, transport)),
+            (None, None) => processes(&name(module, transport)),
+        },
+        _ => eprintln!("skipped: the transport {transport} does not exist yet"),
+    }
+}
+
+#[track_caller]
+fn threads<E: Display + Send>(ranks: u32, body: fn(&Team) -> Result<(), E>) {
+    let outcome = Job::new(ranks).time_limit(LIMIT).try_spawn(body);
+    let results = outcome.unwrap_or_else(|error| panic!("{error}"));
+    let failed: Vec<String> = results
+        .into_iter()
+        .enumerate()
+        .filter_map(|(rank, result)| result.err().map(|error| format!("rank {rank}: {error}")))
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The name of a test as the harness has it: without the crate.
+fn name(module: &str, test: &str) -> String {
+    match module.split_once("::") {
+        Some((_, path)) => format!("{path}::{test}"),
+        None => test.to_owned(),
+    }
+}
+
+/// The arguments with which a test program runs one test and nothing else.
+fn arguments(name: &str) -> [&str; 5] {
+    [name, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"]
+}
+
+/// Starts this test program again as the launcher of a job for this one test, and keeps what it says for a failure.
+#[track_caller]
+fn processes(name: &str) {
+    let program = std::env::current_exe().expect("a running program has a path");
+    let mut command = Command::new(program);
+    command.args(arguments(name)).env(LAUNCHER, "1").stdin(Stdio::null());
+    let output = command.output().expect("a running program can be started again");
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "the job failed ({}):\n{}{}", output.status, said[0], said[1]);
+}
+
+/// Is that launcher.
+#[track_caller]
+fn launcher(ranks: u32, name: &str) {
+    let program = std::env::current_exe().expect("a running program has a path").into_os_string();
+    let arguments = arguments(name).map(Into::into).to_vec();
+    let transport = Transport::Shm;
+    let status = launch(&Launch { ranks, limit: Some(LIMIT), tags: Tags::On, transport, program, arguments });
+    assert!(status == 0, "the job ended with status {status}");
+}
+
+/// Is one of those ranks.
+fn rank<E: Display>(body: fn(&Team) -> Result<(), E>) {
+    let status = crate::run::run(body);
+    assert!(status == ExitCode::SUCCESS, "this rank failed");
+}

@@ -1,0 +1,86 @@
+//! rma-bench prints what the peers' program prints, so that a table can put them side by side. Never looks at how fast
+//! anything is.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const UNITS: [&str; 5] = ["us", "GB/s", "Mmsg/s", "kop/s", "us/op/rank"];
+
+/// Metrics that the peers' program has no counterpart of.
+const OURS_ONLY: [&str; 1] = ["acc_sum_f64_array_exclusive"];
+
+fn bench(ranks: u32, transport: &str, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rma-run"))
+        .args(["-n", &ranks.to_string(), "--timeout", "60", "--transport", transport])
+        .arg(env!("CARGO_BIN_EXE_rma-bench"))
+        .args(arguments)
+        .output()
+        .expect("rma-run starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The metrics that a run printed, without their prefix, after a look at every column.
+fn metrics(output: &Output) -> BTreeSet<String> {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
+    let mut names = BTreeSet::new();
+    for line in out.lines() {
+        let columns: Vec<&str> = line.split('\t').collect();
+        let &[metric, bytes, value, unit] = columns.as_slice() else {
+            panic!("a line of {} columns: {line}", columns.len())
+        };
+        let name = metric.strip_prefix("alloc.").unwrap_or_else(|| panic!("no kind before the name: {line}"));
+        bytes.parse::<u64>().unwrap_or_else(|error| panic!("{error}: {line}"));
+        let value: f64 = value.parse().unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(0.0 < value && value.is_finite(), "no measurement: {line}");
+        assert!(UNITS.contains(&unit), "an unknown unit: {line}");
+        names.insert(name.to_owned());
+    }
+    names
+}
+
+/// The names that stand in calls of `emit` between two places of the peers' program.
+fn peer_metrics(from: &str, to: &str) -> BTreeSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/peers/mpi_rma_bench.c");
+    let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let begin = source.find(from).unwrap_or_else(|| panic!("the peers' program has no {from}"));
+    let end = source[begin..].find(to).map_or(source.len(), |at| begin + at);
+    let names = source[begin..end].split("emit(\"").skip(1);
+    names.filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn latency_has_the_names_of_the_peers() {
+    let printed = metrics(&bench(2, "auto", &["--only", "lat", "--scale", "small"]));
+    assert_eq!(printed, peer_metrics("static void latency(", "static void bandwidth("));
+}
+
+#[test]
+fn every_metric_has_the_name_of_the_peers() {
+    let expected = peer_metrics("static void latency(", "return 0;\n}");
+    for transport in ["shm", "local"] {
+        let mut printed = metrics(&bench(2, transport, &["--scale", "small"]));
+        printed.retain(|name| !OURS_ONLY.contains(&name.as_str()));
+        assert_eq!(printed, expected, "over {transport}");
+    }
+}
+
+#[test]
+fn more_ranks_measure_what_all_do() {
+    let printed = metrics(&bench(4, "auto", &["--only", "barrier,fence,lat", "--scale", "small"]));
+    assert_eq!(printed, ["barrier", "fence_empty", "fence_put_neighbour"].map(str::to_owned).into());
+}
+
+#[test]
+fn windows_over_own_memory_are_refused_once() {
+    let output = bench(2, "auto", &["--kinds", "alloc,create"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert_eq!(said.matches("kind 'create'").count(), 1, "{said}");
+    assert_eq!(text(&output.stdout), "");
+}

@@ -1,0 +1,70 @@
+//! The register hazards at every optimisation level, with and without link-time optimisation: right with the macro, wrong
+//! in the twin whose registers are written out by hand. Never trusts one build: the compiler is what is tested.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use rma::launch::{Launch, Tags, Transport, launch};
+use rma_tests::emitted::{Lto, build};
+
+/// What the program must print: for each hazard the macro's values and the twin's.
+const EXPECTED: [(&str, &str); 6] = [
+    ("early-load", "macro [2] twin [1]"),
+    ("late-store", "macro [777] twin [999]"),
+    ("missed-store", "macro [200] twin [1]"),
+    ("one-load", "macro [1, 2] twin [1, 1]"),
+    ("plain-memory", "macro [777] twin [999]"),
+    ("stale-read", "macro [777] twin [999]"),
+];
+
+// covers: REG-HAZ-01, REG-HAZ-02, REG-HAZ-03, REG-XFORM-01, REG-XFORM-02, REG-XFORM-03, REG-XFORM-04, REG-MAC-03
+#[test]
+fn hazards_do_not_bite_at_any_optimisation_level() {
+    // Two builds at a time, since each uses one core for most of its time.
+    std::thread::scope(|scope| {
+        scope.spawn(|| hazards(Lto::Off));
+        hazards(Lto::Fat);
+    });
+}
+
+fn hazards(lto: Lto) {
+    for level in 0..=3 {
+        let program = build("register-hazard", level, lto);
+        for (transport, printed) in [("local", as_threads(&program)), ("shm", as_processes(&program))] {
+            let build = format!("opt-level {level}, {lto:?}, {transport}");
+            let lines: BTreeMap<&str, &str> =
+                printed.lines().filter_map(|line| line.split_once(' ')).collect();
+            for (hazard, expected) in EXPECTED {
+                assert_eq!(lines.get(hazard), Some(&expected), "{hazard} at {build}:\n{printed}");
+            }
+            // The hazard is real: without the call the compiler does what the twin does by hand.
+            if 0 < level && cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+                assert_eq!(lines.get("without-touch"), Some(&"compiler 999"), "{build}");
+            }
+        }
+    }
+}
+
+fn as_threads(program: &Path) -> String {
+    let output = Command::new(program).output().expect("the program starts");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn as_processes(program: &Path) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let job = Launch {
+        ranks: 2,
+        limit: Some(Duration::from_secs(60)),
+        tags: Tags::Off,
+        transport: Transport::Shm,
+        program: program.as_os_str().to_owned(),
+        arguments: vec![folder.path().as_os_str().to_owned()],
+    };
+    assert_eq!(launch(&job), 0, "the job failed; its output is above");
+    ["0", "1"]
+        .map(|rank| std::fs::read_to_string(folder.path().join(rank)).expect("each rank writes"))
+        .concat()
+}
