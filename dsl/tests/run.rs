@@ -77,6 +77,7 @@ fn agrees(name: &str, set: &[(&str, &str)]) {
     }
 }
 
+// covers: EX-E107-01 -- the form in the stencil language
 #[test]
 fn jacobi_gives_the_table_on_every_number_of_ranks() {
     let table = [

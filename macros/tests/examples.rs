@@ -157,7 +157,7 @@ fn jacobi_table(team: &Team) -> rma::Result<()> {
     Ok(())
 }
 
-// covers: EX-E107-01, EX-E109-01 -- the macro forms
+// covers: EX-E107-01 -- the macro forms; dsl/tests/run.rs has that of the stencil language
 #[rma_test(ranks = 1, transports = [local, shm])]
 fn examples_1_7_and_1_9_on_1_by_1(team: &Team) -> rma::Result<()> {
     jacobi_table(team)

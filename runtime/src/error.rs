@@ -8,7 +8,7 @@ use std::panic::Location;
 
 pub use rma_automaton::ErrorKind;
 
-use crate::team::Rank;
+use crate::rank::Rank;
 
 /// The result of every call of this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -71,8 +71,6 @@ pub struct Context {
     pub call: &'static str,
     /// The window that the call was made on.
     pub window: Option<u64>,
-    /// The tag of the exposure, for calls without a window.
-    pub tag: Option<i64>,
     /// The rank that made the call.
     pub caller: Option<Rank>,
     /// The rank that the call was aimed at.
@@ -104,7 +102,6 @@ impl Error {
 }
 
 // Built inside the crate only. Every step takes and returns the error, so that a call site reads as one expression.
-#[allow(dead_code, reason = "the builder is the crate's vocabulary of context, used as modules need it")]
 impl Error {
     #[cold]
     #[track_caller]
@@ -112,7 +109,6 @@ impl Error {
         let context = Context {
             call,
             window: None,
-            tag: None,
             caller: None,
             target: None,
             range: None,
@@ -127,10 +123,6 @@ impl Error {
 
     pub(crate) fn window(self, id: u64) -> Error {
         self.with(|context| context.window = Some(id))
-    }
-
-    pub(crate) fn tag(self, tag: i64) -> Error {
-        self.with(|context| context.tag = Some(tag))
     }
 
     pub(crate) fn caller(self, caller: Rank) -> Error {
@@ -183,9 +175,6 @@ impl fmt::Display for Error {
         }
         if let Some(id) = context.window {
             write!(f, " on window {id}")?
-        }
-        if let Some(tag) = context.tag {
-            write!(f, " with tag {tag}")?
         }
         if let Some(rank) = context.target {
             write!(f, " at rank {rank}")?

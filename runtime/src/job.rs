@@ -7,8 +7,8 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::liveness::{self, Patience};
-use crate::team::Rank;
+use crate::patience::Patience;
+use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
 
@@ -73,13 +73,7 @@ impl RankContext {
     ///
     /// # Errors
     /// `System` if the machine or the segment has not that much.
-    #[allow(dead_code, reason = "windows allocate without naming themselves")]
-    pub(crate) fn allocate(&self, bytes: usize) -> Result<Block> {
-        self.allocate_for("allocation of window memory", bytes)
-    }
-
-    /// As [`RankContext::allocate`], for an error that names the call.
-    pub(crate) fn allocate_for(&self, call: &'static str, bytes: usize) -> Result<Block> {
+    pub(crate) fn allocate(&self, call: &'static str, bytes: usize) -> Result<Block> {
         self.reclaim();
         self.arena.allocate(bytes, call)
     }
@@ -105,7 +99,6 @@ impl RankContext {
 
     /// Notes an error that nobody could be given, such as that of a dropped request; the rank fails with it when it
     /// leaves the job, unless it fails before.
-    #[allow(dead_code, reason = "requests and guards report to it when they are dropped open")]
     pub(crate) fn leave_open(&self, error: Error) {
         self.left_open.lock().unwrap_or_else(PoisonError::into_inner).push(error);
     }
@@ -119,14 +112,7 @@ impl RankContext {
         &self.segment
     }
 
-    /// The segment for those that outlive this context.
-    #[allow(dead_code, reason = "windows hold it")]
-    pub(crate) fn shared_segment(&self) -> &Arc<Segment> {
-        &self.segment
-    }
-
     /// The address of an offset, whichever rank the memory belongs to.
-    #[allow(dead_code, reason = "windows reach peers by it")]
     #[inline]
     pub(crate) fn at(&self, offset: u64) -> *mut u8 {
         self.segment.at(offset)
@@ -141,12 +127,6 @@ impl RankContext {
     /// A fresh identity for a team or window, unique in the job.
     pub(crate) fn fresh_id(&self) -> u64 {
         self.segment.fresh_id()
-    }
-
-    /// Whether a rank of the job may still act: it has not ended in any way.
-    #[allow(dead_code, reason = "windows ask before they reuse memory")]
-    pub(crate) fn is_alive(&self, job_rank: Rank) -> bool {
-        liveness::evidence(&self.segment, job_rank.0).is_none()
     }
 
     /// The time limit of each blocking call.

@@ -17,8 +17,10 @@ mod job;
 pub mod launch;
 mod liveness;
 mod op;
+mod patience;
 #[doc(hidden)]
 pub mod private;
+mod rank;
 mod run;
 mod sync;
 mod sys;
@@ -33,9 +35,10 @@ pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use op::{
     Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
 };
+pub use rank::Rank;
 pub use rma_macros::{rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
-pub use team::{Rank, Team};
+pub use team::Team;
 pub use window::raw::{Expected, Info, LockKind, Origins};
 pub use window::{LocalView, LocalViewMut, Window};

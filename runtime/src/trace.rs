@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::panic::Location;
 
-use crate::team::Rank;
+use crate::rank::Rank;
 
 /// One call on a traced window.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ fn count(lines: &[&str], what: &str) -> usize {
     lines.iter().filter(|line| line.contains(what)).count()
 }
 
-// covers: REG-XFORM-04, REG-XFORM-05, REG-MAC-01, REG-MAC-02
+// covers: REG-XFORM-04, REG-MAC-01, REG-MAC-02, RMA-MAC-04
 #[test]
 fn optimised_code_keeps_every_access_between_its_calls() {
     let ir = text("emitted-code", "llvm-ir");

@@ -47,7 +47,8 @@ macro_rules! transfers {
             self.raw().put(target, at.into(), &origin.source().0)
         }
 
-        /// Combines each of a target's elements with one of the origin's.
+        /// Combines each of a target's elements with one of the origin's. Each element is combined at once, whoever else
+        /// accumulates; the call as a whole is not, so two calls may come to their elements in different orders.
         ///
         /// # Errors
         /// As for `put`, and `DatatypeMismatch` if a displacement is not aligned to the elements.

@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use super::deliver::{Closed, Deliver, Pending};
+use super::deliver::{Closed, Deliver};
 use super::{Exactly, get_into_buffers, transfers};
 use crate::element::Element;
 use crate::error::Result;
@@ -304,9 +304,4 @@ impl<'scope, T: Element> AccessEpoch<'scope, T> {
     fn raw(&self) -> &RawWindow {
         self.window
     }
-}
-
-#[allow(dead_code)]
-fn pending_is_covariant_in_its_value_only<'epoch>(pending: Pending<'epoch, u8>) -> Pending<'epoch, u8> {
-    pending
 }

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::wait::{Act, WaitFor};
 use crate::error::Evidence;
+use crate::rank::Rank;
 use crate::sync::event::Event;
 use crate::sys;
-use crate::team::Rank;
 use crate::transport::shm::bytes::{load_name, store_name};
 use crate::transport::shm::layout::Board;
 use crate::transport::shm::segment::Segment;

@@ -8,12 +8,12 @@ mod wait;
 use std::sync::atomic::{Ordering, fence};
 
 pub(crate) use board::report;
-pub(crate) use wait::{Act, Needs, Patience, WaitFor};
+pub(crate) use wait::{Act, Needs, WaitFor};
 
 use crate::error::Evidence;
+use crate::rank::{Members, Rank};
 use crate::sync::event::Event;
 use crate::sys;
-use crate::team::{Members, Rank};
 use crate::transport::shm::segment::Segment;
 
 /// What the status word of a rank says: the low byte is one of these, the rest a status or signal number.

@@ -6,7 +6,6 @@ pub(crate) mod section;
 pub use section::{Section, Strided};
 
 use crate::element::Element;
-use crate::window::raw::{Destination, Source};
 
 /// What a put or accumulate takes its data from.
 ///
@@ -43,6 +42,51 @@ pub struct SourceOf<'a, T>(pub(crate) Source<'a, T>);
 /// Hides the crate's own description of a destination.
 #[doc(hidden)]
 pub struct DestinationOf<'a, T>(pub(crate) Destination<'a, T>);
+
+/// Where a transfer's data come from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source<'a, T> {
+    /// Private memory.
+    Slice(&'a [T]),
+    /// Strided private memory.
+    Strided(&'a [T], Section),
+    /// A section of the caller's own window.
+    Own(Section),
+}
+
+/// Where a transfer's data go to.
+pub(crate) enum Destination<'a, T> {
+    /// Private memory.
+    Slice(&'a mut [T]),
+    /// Strided private memory.
+    Strided(&'a mut [T], Section),
+    /// A section of the caller's own window.
+    Own(Section),
+}
+
+impl<T> Source<'_, T> {
+    /// The number of elements, unless the other side says it.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Source::Slice(slice) => Some(slice.len()),
+            Source::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
+            Source::Own(section) => section.len(),
+        }
+    }
+}
+
+impl<T> Destination<'_, T> {
+    /// The number of elements, unless the other side says it.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> Option<usize> {
+        match self {
+            Destination::Slice(slice) => Some(slice.len()),
+            Destination::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
+            Destination::Own(section) => section.len(),
+        }
+    }
+}
 
 /// A section of the caller's own window as origin or destination. See [`own`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -264,7 +264,7 @@ impl Team {
         // The first member of each group makes its block and names it to all.
         let leader = group.first().copied();
         let block = match leader == Some(self.rank()) {
-            true => Some(self.context.allocate_for(name, Place::bytes(group.len() as u32))),
+            true => Some(self.context.allocate(name, Place::bytes(group.len() as u32))),
             false => None,
         };
         let offer = match &block {
@@ -292,7 +292,7 @@ impl Team {
         let job_ranks = group.iter().map(|&rank| self.members.job_rank(rank)).collect();
         Ok(Some(Team {
             context: Arc::clone(&self.context),
-            members: Arc::new(Members { id, me: Rank(me), job_ranks }),
+            members: Arc::new(Members::new(id, Rank(me), job_ranks)),
             place: Place::new(offset, group.len() as u32),
             block,
             round: Cell::new(0),

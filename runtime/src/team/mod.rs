@@ -7,6 +7,9 @@ mod tests;
 
 pub(crate) use collective::create_root;
 
+pub(crate) use crate::rank::Members;
+pub use crate::rank::Rank;
+
 use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
@@ -18,70 +21,6 @@ use crate::liveness;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::layout::TeamBlock;
 use crate::transport::shm::segment::Segment;
-
-/// A member of a team, counted from zero.
-///
-/// The same process may have different ranks in different teams.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Rank(pub u32);
-
-impl Rank {
-    /// The rank as an index into a table with one entry per member.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for Rank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-/// Who belongs to a team: what windows keep of it.
-#[derive(Debug)]
-pub(crate) struct Members {
-    id: u64,
-    me: Rank,
-    job_ranks: Box<[Rank]>,
-}
-
-impl Members {
-    /// The context id, agreed collectively and unique in the job.
-    pub(crate) fn id(&self) -> u64 {
-        self.id
-    }
-
-    /// The caller's rank in the team.
-    pub(crate) fn rank(&self) -> Rank {
-        self.me
-    }
-
-    pub(crate) fn size(&self) -> u32 {
-        self.job_ranks.len() as u32
-    }
-
-    /// The ranks of the team, in order.
-    pub(crate) fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
-        (0..self.size()).map(Rank)
-    }
-
-    /// The job ranks of the members, in the order of their ranks in the team.
-    pub(crate) fn job_ranks(&self) -> &[Rank] {
-        &self.job_ranks
-    }
-
-    /// The job rank of a member.
-    pub(crate) fn job_rank(&self, rank: Rank) -> Rank {
-        self.job_ranks[rank.index()]
-    }
-
-    /// The rank in the team of a rank of the job.
-    pub(crate) fn rank_of(&self, job_rank: Rank) -> Option<Rank> {
-        self.job_ranks.iter().position(|&member| member == job_rank).map(|at| Rank(at as u32))
-    }
-}
 
 /// A group of ranks that act together (in other systems: a communicator).
 ///
@@ -108,7 +47,7 @@ impl Team {
     pub(crate) fn root(context: Arc<RankContext>) -> Team {
         let size = context.segment().size();
         let block = context.segment().header().root_block.load(Ordering::Acquire);
-        let members = Members { id: 0, me: context.job_rank(), job_ranks: (0..size).map(Rank).collect() };
+        let members = Members::new(0, context.job_rank(), (0..size).map(Rank).collect());
         Team {
             place: collective::Place::new(block, size),
             members: Arc::new(members),
@@ -138,19 +77,12 @@ impl Team {
         self.members.id()
     }
 
-    #[allow(dead_code, reason = "windows hold it")]
     pub(crate) fn context(&self) -> &Arc<RankContext> {
         &self.context
     }
 
-    #[allow(dead_code, reason = "windows hold it")]
     pub(crate) fn members(&self) -> &Arc<Members> {
         &self.members
-    }
-
-    #[allow(dead_code, reason = "windows address peers by it")]
-    pub(crate) fn job_rank_of(&self, rank: Rank) -> Rank {
-        self.members.job_rank(rank)
     }
 
     /// Refuses a rank that is not in the team.

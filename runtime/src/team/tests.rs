@@ -81,7 +81,7 @@ fn wait_in_vain(
     needs: Needs<'_>,
     ready: impl FnMut() -> Option<()>,
 ) -> Error {
-    let block = team.context().allocate(64).unwrap();
+    let block = team.context().allocate("test", 64).unwrap();
     let event: &Event = team.context().segment().shared(block.offset());
     let what = WaitFor {
         call: "fence",
@@ -217,11 +217,11 @@ fn the_memory_of_a_kept_team_is_not_used_again() {
     drop(first);
     let context = std::sync::Arc::clone(other.context());
     let bytes = super::collective::Place::bytes(2);
-    let taken: Vec<_> = (0..4).map(|_| context.allocate(bytes).unwrap()).collect();
+    let taken: Vec<_> = (0..4).map(|_| context.allocate("test", bytes).unwrap()).collect();
     assert!(taken.iter().all(|block| block.offset() != place), "the memory of a team that a member has kept");
     drop(second);
     drop(taken);
-    let taken = context.allocate(bytes).unwrap();
+    let taken = context.allocate("test", bytes).unwrap();
     assert_eq!(taken.offset(), place, "nobody has the team any more");
 }
 
@@ -234,11 +234,11 @@ fn memory_that_was_offered_in_a_failed_call_is_not_used_again() {
             let other = team.duplicate().unwrap();
             if team.rank() == Rank(0) {
                 let context = team.context();
-                let next = context.allocate(BYTES).unwrap().offset();
+                let next = context.allocate("test", BYTES).unwrap().offset();
                 // The other member comes too late for this one, and could find all that it needs.
                 let refused = Window::<u8>::allocate(&other, BYTES / 2).unwrap_err();
                 assert_eq!(refused.kind(), ErrorKind::Stalled);
-                assert_ne!(context.allocate(BYTES).unwrap().offset(), next);
+                assert_ne!(context.allocate("test", BYTES).unwrap().offset(), next);
             } else {
                 std::thread::sleep(Duration::from_millis(400));
             }

@@ -59,7 +59,7 @@ fn the_serial_reference_is_the_tables(_: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: EX-E107-04, EX-E107-05
+// covers: EX-E107-01, EX-E107-04, EX-E107-05
 fn every_style_gives_the_tables_bits(team: &Team) -> Outcome {
     let ranks = team.size() as usize;
     let grids: Vec<Grid> = (1..=ranks)

@@ -13,6 +13,7 @@
 //! | tcp | no | one more `Transport` here |
 //! | shm and tcp mixed | no | one more `Transport` here |
 //! | memory model separate (lazy, eager, poison) | no | environment of the run |
+//! | progress agent (thread, polling) | no: mapped memory needs none | environment of the run |
 //! | checked mode (strict, disjoint) | no | environment of the run |
 //! | memory of the caller | no | a parameter of the bodies' `allocate` |
 //!

@@ -62,7 +62,7 @@ impl Arena {
             true => self.take_small(wanted, call)?,
             false => self.take_large(wanted, call)?,
         };
-        Ok(Block { arena: Arc::clone(self), offset, taken: wanted, len: bytes })
+        Ok(Block { arena: Arc::clone(self), offset, taken: wanted })
     }
 
     fn take_small(&self, wanted: u64, call: &'static str) -> Result<u64> {
@@ -120,7 +120,6 @@ pub(crate) struct Block {
     arena: Arc<Arena>,
     offset: u64,
     taken: u64,
-    len: usize,
 }
 
 impl Block {
@@ -129,20 +128,6 @@ impl Block {
         self.offset
     }
 
-    /// Bytes asked for.
-    #[allow(dead_code, reason = "windows ask for it")]
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Where the block lies in this process.
-    #[allow(dead_code, reason = "windows ask for it")]
-    pub(crate) fn as_ptr(&self) -> *mut u8 {
-        self.arena.segment.at(self.offset)
-    }
-}
-
-impl Block {
     /// Gives the block up without anybody using its memory again: for one that a peer may still touch when nobody is left that
     /// could ask whether it is done.
     pub(crate) fn leave_behind(mut self) {
@@ -203,7 +188,8 @@ mod tests {
         let arena = Arena::new(Arc::clone(&segment));
         for bytes in [0, 1, 64, 100, 70_000, 300_000, 5_000_000] {
             let block = arena.allocate(bytes, "test").unwrap();
-            assert_eq!((block.offset() % 64, block.len()), (0, bytes));
+            assert_eq!(block.offset() % 64, 0);
+            assert!(bytes as u64 <= block.taken);
             let words = segment.shared_slice::<std::sync::atomic::AtomicU64>(block.offset(), bytes / 8);
             assert!(words.iter().all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0));
             words.iter().for_each(|word| word.store(!0, std::sync::atomic::Ordering::Relaxed));

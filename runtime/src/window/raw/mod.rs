@@ -16,7 +16,6 @@ mod transfer;
 
 pub use admission::{Expected, Info, LockKind, Origins};
 pub use local::{LocalView, LocalViewMut};
-pub(crate) use transfer::{Destination, Source};
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -151,7 +150,7 @@ impl RawWindow {
         let fail = |kind| Error::new(kind, CALL).caller(team.rank());
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let block = match plan.data.checked_add(bytes) {
-            Some(total) => context.allocate_for(CALL, total),
+            Some(total) => context.allocate(CALL, total),
             None => {
                 Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
             }

@@ -10,57 +10,14 @@ use super::{Access, RawWindow, Target};
 use crate::element::{Element, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
+use crate::op::{Destination, Source};
 use crate::team::Rank;
 use crate::transport::shm::{atomic, copy};
-
-/// Where a transfer's data come from.
-#[derive(Clone, Copy)]
-pub(crate) enum Source<'a, T> {
-    /// Private memory.
-    Slice(&'a [T]),
-    /// Strided private memory.
-    Strided(&'a [T], Section),
-    /// A section of the caller's own window.
-    Own(Section),
-}
-
-/// Where a transfer's data go to.
-pub(crate) enum Destination<'a, T> {
-    /// Private memory.
-    Slice(&'a mut [T]),
-    /// Strided private memory.
-    Strided(&'a mut [T], Section),
-    /// A section of the caller's own window.
-    Own(Section),
-}
 
 /// One side of a transfer after its checks: a base and a layout that stays inside the memory at the base.
 struct Side<P> {
     base: P,
     layout: Layout,
-}
-
-impl<T> Source<'_, T> {
-    /// The number of elements, unless the other side says it.
-    #[inline(always)]
-    fn len(&self) -> Option<usize> {
-        match self {
-            Source::Slice(slice) => Some(slice.len()),
-            Source::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
-            Source::Own(section) => section.len(),
-        }
-    }
-}
-
-impl<T> Destination<'_, T> {
-    #[inline(always)]
-    fn len(&self) -> Option<usize> {
-        match self {
-            Destination::Slice(slice) => Some(slice.len()),
-            Destination::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
-            Destination::Own(section) => section.len(),
-        }
-    }
 }
 
 impl RawWindow {
