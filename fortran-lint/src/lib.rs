@@ -1,8 +1,8 @@
 //! Finds the Fortran buffers that an optimising compiler may keep in a register while a transfer changes memory.
 //!
 //! The way through the crate is the order of its modules: source form, logical lines, tokens, tolerant statements,
-//! program units and scopes, control flow, events and open operations, rules, report. Nothing here opens a file; the
-//! program in `bin` does.
+//! program units and scopes, control flow, events and open operations, rules, report. Never opens a file: the program in
+//! `bin` does.
 #![forbid(unsafe_code)]
 
 pub mod form;

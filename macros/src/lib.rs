@@ -7,7 +7,7 @@
 //! | `parse.rs` | attribute and signature → model |
 //! | `body.rs` | body → model; cuts out everything that reaches a window |
 //! | `model.rs` | the epochs, the accesses and their order, as plain data with spans |
-//! | `check.rs` | legality, against the epoch automaton that the runtime asserts and the linter runs |
+//! | `check.rs` | legality, against the epoch automaton that the runtime asks too |
 //! | `expand.rs` | model → code; the only file that writes `::rma::private` paths |
 //! | `messages.rs` | the table of messages: code, requirement, text, label, help |
 //! | `engine.rs` | the way through them; on an error all messages and the original item come out |

@@ -1,4 +1,5 @@
-//! One-sided communication: windows, epochs and transfers between the ranks of a job.
+//! One-sided communication: windows, epochs and transfers between the ranks of a job. Never keeps anything in a global, so
+//! that many jobs live in one process.
 //!
 //! # Where to begin
 //!

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use crate::element::Element;
 use crate::epoch::{AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::sync::registers::{after_call, before_call};
 use crate::window::Window;
-use crate::window::raw::{Expected, Origins};
+use crate::window::raw::{self, Expected, Origins};
 
 pub mod testing;
 
@@ -54,18 +54,18 @@ pub enum Info {
 }
 
 impl Info {
-    fn plain(self) -> crate::Info {
+    fn plain(self) -> raw::Info {
         match self {
-            Info::Strong => crate::Info::Strong,
-            Info::Weak => crate::Info::Weak,
-            Info::NoCheck(_) => crate::Info::NoCheck,
+            Info::Strong => raw::Info::Strong,
+            Info::Weak => raw::Info::Weak,
+            Info::NoCheck(_) => raw::Info::NoCheck,
         }
     }
 
     /// An error under NOCHECK says what the program took for granted.
     fn explain(self, error: Error) -> Error {
         match (self, error.kind()) {
-            (Info::NoCheck(because), crate::ErrorKind::NotPosted | crate::ErrorKind::NoCheckConflict) => {
+            (Info::NoCheck(because), ErrorKind::NotPosted | ErrorKind::NoCheckConflict) => {
                 error.note(format!("the program left this unchecked because \"{because}\""))
             }
             _ => error,

@@ -4,6 +4,11 @@
 
 pub mod emitted;
 
+/// The README, so that its Rust programs are compiled and run, each alone as a job of one rank.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! Names: an input and what becomes of it.
+//! Names: an input and what becomes of it. Never runs a program.
 
 use super::{LetClass, Symbol, resolve};
 use crate::syntax::parse;

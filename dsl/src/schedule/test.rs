@@ -1,4 +1,4 @@
-//! Plans: an input and its exchanges.
+//! Plans: an input and its exchanges. Never runs a program.
 
 use expect_test::{Expect, expect};
 

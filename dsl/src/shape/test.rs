@@ -1,4 +1,4 @@
-//! Footprints: an input and its halo.
+//! Footprints: an input and its halo. Never runs a program.
 
 use expect_test::{Expect, expect};
 

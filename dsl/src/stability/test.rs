@@ -1,4 +1,4 @@
-//! Steps at, below and above the limit of stability.
+//! Steps at, below and above the limit of stability. Never runs a program.
 
 use crate::{Settings, compile_front};
 

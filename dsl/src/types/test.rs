@@ -1,4 +1,4 @@
-//! Types: an input and what becomes of it.
+//! Types: an input and what becomes of it. Never runs a program.
 
 use expect_test::{Expect, expect};
 

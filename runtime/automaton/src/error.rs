@@ -3,7 +3,7 @@
 /// What went wrong, after the table "Error kinds" of `docs/spec/README.md`.
 ///
 /// One list for every program of the project: the runtime returns these kinds, the macros refuse programs with
-/// them at compile time, and the linter names them in its findings.
+/// them at compile time, and a linter can name them in its findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorKind {

@@ -9,7 +9,7 @@
 //! table: argument checks, groups and counts. They are three-valued, and an unknown one gives the union of the outcomes
 //! of yes and no.
 //!
-//! Three programs walk the same table:
+//! The table serves three kinds of program:
 //!
 //! - **The runtime** knows its inputs, so that a step has exactly one outcome.
 //!
@@ -43,7 +43,7 @@
 //!   assert_eq!(private.local_access(LocalOp::Store), Some(LocalAccess::Plain));
 //!   ```
 //!
-//! - **The linter** carries the set of states that the paths to a place allow, and accuses a call only if it errs in
+//! - **A linter** carries the set of states that the paths to a place allow, and accuses a call only if it errs in
 //!   all of them. A window that comes from elsewhere starts as [`StateSet::ALL`].
 //!
 //!   ```

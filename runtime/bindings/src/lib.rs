@@ -1,1 +1,1 @@
-//! C ABI, `rma.h` and the Fortran module over the `rma` runtime. Empty so far: holds no call yet.
+//! C ABI, `rma.h` and the Fortran module over the `rma` runtime. Holds nothing, and never more than translations.

@@ -1,4 +1,4 @@
-//! Collective calls among threads; processes are covered by `tests/`.
+//! Collective calls among threads; processes are covered by `tests/`. Never starts one.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Asks the table of legal calls. Never decides which call is legal: `rma-automaton` does, for macros and linter as well.
+//! Asks the table of legal calls. Never decides which call is legal: `rma-automaton` does, for the macros as well.
 //!
 //! The table knows what this handle has open; what others do (a posted target, a held lock) is decided by the words of
 //! `sync`. To ask it costs some hundred nanoseconds, so the states that programs are in when all is well are tested for
