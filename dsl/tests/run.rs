@@ -326,7 +326,7 @@ fn parameters_are_listed() {
         let n = listed.iter().find(|line| line.trim_start().starts_with("n ")).expect("n is listed");
         assert_eq!(
             n.split_whitespace().collect::<Vec<_>>(),
-            ["n", "int", "128", "8..", "points", "per", "side"]
+            ["n", "int", "96", "8..", "points", "per", "side"]
         );
     }
 }
