@@ -1,4 +1,4 @@
-//! Helpers for the cross-crate tests: where the workspace is, which files are its sources, how a missing tool is
+//! What the cross-crate tests share: where the workspace is, which files are its sources, how a missing tool is
 //! reported. Never used outside tests; nothing else may depend on this package.
 #![forbid(unsafe_code)]
 

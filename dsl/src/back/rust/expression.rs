@@ -161,14 +161,14 @@ impl<'a, N: Naming> Printer<'a, N> {
         let mut lines = Vec::new();
         let mut named_here = Vec::new();
         for id in self.shared(roots) {
-            let text = self.node(id, true).text;
+            let text = self.definition(id).text;
             self.n_bound += 1;
             let name = format!("e{}", self.n_bound);
             lines.push(format!("let {name}: {} = {text};", type_name(self.program.exprs[id].ty)));
             self.bound.insert(id, name);
             named_here.push(id);
         }
-        let texts = roots.iter().map(|root| self.node(*root, false).text).collect();
+        let texts = roots.iter().map(|root| self.node(*root).text).collect();
         for id in named_here {
             self.bound.remove(&id);
         }
@@ -238,10 +238,15 @@ impl<'a, N: Naming> Printer<'a, N> {
         }
     }
 
-    fn node(&mut self, id: ExprId, is_definition: bool) -> Text {
-        if let Some(name) = self.bound.get(&id).filter(|_| !is_definition) {
-            return Text::atom(name.clone());
+    /// An expression by its name, if it has one.
+    fn node(&mut self, id: ExprId) -> Text {
+        match self.bound.get(&id) {
+            Some(name) => Text::atom(name.clone()),
+            None => self.definition(id),
         }
+    }
+
+    fn definition(&mut self, id: ExprId) -> Text {
         let program = self.program;
         let expr = &program.exprs[id];
         let ty = expr.ty;
@@ -262,13 +267,13 @@ impl<'a, N: Naming> Printer<'a, N> {
             ExprKind::Step => Text::atom(self.naming.step()),
             ExprKind::Time => Text::atom(self.naming.time()),
             ExprKind::Access(ref access) => Text::atom(self.naming.access(access)),
-            ExprKind::Cast(a) if program.exprs[a].ty == ty => self.node(a, false),
+            ExprKind::Cast(a) if program.exprs[a].ty == ty => self.node(a),
             ExprKind::Cast(a) => {
-                let a = self.node(a, false).at_least(Binds::Unary);
+                let a = self.node(a).at_least(Binds::Unary);
                 Text::atom(format!("({a} as {})", type_name(ty)))
             }
             ExprKind::Unary(op, a) => {
-                let a = self.node(a, false);
+                let a = self.node(a);
                 match (op, ty) {
                     (UnaryOp::Neg, Type::I64 | Type::U64) => {
                         Text::atom(format!("{}.wrapping_neg()", a.at_least(Binds::Atom)))
@@ -282,11 +287,11 @@ impl<'a, N: Naming> Printer<'a, N> {
                 }
             }
             ExprKind::Binary(op, a, b) => {
-                let (a, b) = (self.node(a, false), self.node(b, false));
+                let (a, b) = (self.node(a), self.node(b));
                 binary(op, ty, a, b)
             }
             ExprKind::Power(a, exponent) => {
-                let a = self.node(a, false).text;
+                let a = self.node(a).text;
                 Text::atom(match ty {
                     Type::I64 => format!("power_i64({a}, {exponent})"),
                     Type::U64 => format!("power_u64({a}, {exponent})"),
@@ -294,7 +299,7 @@ impl<'a, N: Naming> Printer<'a, N> {
                 })
             }
             ExprKind::Call(call, a) => {
-                let text = self.node(a, false).text;
+                let text = self.node(a).text;
                 Text::atom(match (call, ty) {
                     (Call::Abs, Type::I64) => format!("({text}).wrapping_abs()"),
                     (Call::Abs, Type::U64) => format!("({text})"),
@@ -313,7 +318,7 @@ impl<'a, N: Naming> Printer<'a, N> {
                 })
             }
             ExprKind::Compare(op, a, b) => {
-                let (a, b) = (self.node(a, false), self.node(b, false));
+                let (a, b) = (self.node(a), self.node(b));
                 let sign = match op {
                     CompareOp::Eq => "==",
                     CompareOp::Ne => "!=",
@@ -326,17 +331,17 @@ impl<'a, N: Naming> Printer<'a, N> {
                 Text { text, binds: Binds::Compare }
             }
             ExprKind::And(a, b) => {
-                let a = self.node(a, false).at_least(Binds::And);
+                let a = self.node(a).at_least(Binds::And);
                 let b = self.maybe(b);
                 Text { text: format!("{a} && {}", b.at_least(Binds::Compare)), binds: Binds::And }
             }
             ExprKind::Or(a, b) => {
-                let a = self.node(a, false).at_least(Binds::Or);
+                let a = self.node(a).at_least(Binds::Or);
                 let b = self.maybe(b);
                 Text { text: format!("{a} || {}", b.at_least(Binds::And)), binds: Binds::Or }
             }
             ExprKind::Select(condition, a, b) => {
-                let condition = self.node(condition, false).text;
+                let condition = self.node(condition).text;
                 let (a, b) = (self.branch(a), self.branch(b));
                 Text::atom(format!("(if {condition} {{ {a} }} else {{ {b} }})"))
             }
@@ -346,7 +351,7 @@ impl<'a, N: Naming> Printer<'a, N> {
     /// The right side of `&&` or `||`.
     fn maybe(&mut self, id: ExprId) -> Text {
         match self.shared(&[id]).is_empty() {
-            true => self.node(id, false),
+            true => self.node(id),
             false => Text::atom(format!("{{ {} }}", self.branch(id))),
         }
     }
