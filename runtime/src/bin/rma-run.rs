@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
 
-    /// Begin each line of output with the rank that wrote it: [3]
+    /// Begin each line of output with the rank that wrote it, in brackets
     #[arg(long)]
     tag_output: bool,
 

@@ -188,7 +188,8 @@ fn main() -> ExitCode {
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
     println!(
-        "legs that do not exist yet: tcp, shm+tcp, memory model separate, checked mode, memory of the caller"
+        "legs that do not exist yet: tcp, shm+tcp, memory model separate, progress agent, checked mode, \
+         memory of the caller"
     );
     ExitCode::from(u8::from(failures != 0))
 }
