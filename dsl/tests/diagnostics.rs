@@ -814,6 +814,55 @@ fn every_diagnostic_has_place_note_and_fix() {
 }
 
 #[test]
+fn what_the_back_end_cannot_do_yet() {
+    let missing = |lines: &str| {
+        let source = format!("{FRAME}update u = u + kappa*h\n{lines}\n");
+        let program = compile_front(&source, &Settings::default()).expect("the checker takes it").program;
+        let missing = rma_dsl::back::rust::missing(&program);
+        render::all(&SourceMap::single("test.rma", source), &missing, render::Colour::Never)
+    };
+    assert_eq!(missing("output u every 5 as png(magma), npy\nprobe at (0.5, 0.5) of u as csv \"p\""), "");
+    expect![[r#"
+        error[E0023]: `checkpoint` is not supported yet
+          --> test.rma:11:1
+           |
+        11 | checkpoint every 5
+           | ^^^^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write npy with `output`, and read it with `init u = file "NAME.npy"`
+
+        error[E0023]: `output … as gif` is not supported yet
+          --> test.rma:12:1
+           |
+        12 | output u every 5 as gif, npy, vtk
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write png or npy
+
+        error[E0023]: `output … as vtk` is not supported yet
+          --> test.rma:12:1
+           |
+        12 | output u every 5 as gif, npy, vtk
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write png or npy
+
+        error[E0023]: `output … as csv` is not supported yet
+          --> test.rma:13:1
+           |
+        13 | output u as csv
+           | ^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write png or npy
+    "#]]
+    .assert_eq(&missing("checkpoint every 5\noutput u every 5 as gif, npy, vtk\noutput u as csv"));
+}
+
+#[test]
 fn every_code_has_its_page_and_every_page_its_code() {
     let pages = include_str!("../../docs/dsl/errors.md");
     let described: Vec<&str> = pages

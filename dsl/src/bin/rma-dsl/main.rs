@@ -212,6 +212,7 @@ impl From<String> for Stop {
 
 fn check(input: &Input) -> Result<u8, Stop> {
     let loaded = front::load(&input.file, &settings(&input.set))?;
+    loaded.supported()?;
     print_text(&front::parameters(&loaded.program))?;
     Ok(0)
 }
@@ -245,8 +246,7 @@ fn rust_text(loaded: &Loaded) -> Result<String, Stop> {
     if let Some(sentence) = front::missing_schedule(&loaded.program) {
         return Err(Stop::Sentence(sentence));
     }
-    back::rust::emit(&loaded.program, &loaded.text)
-        .map_err(|missing| Stop::Sentence(format!("the Rust back end cannot do {} yet", missing.join(", "))))
+    back::rust::emit(&loaded.program, &loaded.text).map_err(|missing| loaded.refused(&missing))
 }
 
 fn help(run: &Run) -> Result<u8, Stop> {
