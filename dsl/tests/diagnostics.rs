@@ -814,6 +814,23 @@ fn every_diagnostic_has_place_note_and_fix() {
 }
 
 #[test]
+fn a_statement_with_a_syntax_error_is_judged_no_further() {
+    let codes = |lines: &str| {
+        let found = diagnose(&format!("{FRAME}{lines}\n"), &Settings::default());
+        found.iter().map(|diagnostic| diagnostic.code.to_string()).collect::<Vec<_>>()
+    };
+    let fields = "field k on G constant\nfield v on G\nboundary v: all = 0";
+    for (broken, good) in [
+        ("update u = u + k*(u", "update v = k*v[i-1,j] + u.next"),
+        ("update k = u + k*(u", "update u = k*u[i-1,j] + v"),
+        ("update v = u[i-1,j", "update u = k*v.next[i-1,j]"),
+    ] {
+        assert_eq!(codes(&format!("{fields}\n{broken}\n{good}")), ["E0021"], "{broken}");
+    }
+    assert_eq!(codes("field k on G constant\nupdate k = u\nupdate u = k*(u"), ["E0027", "E0021"]);
+}
+
+#[test]
 fn what_the_back_end_cannot_do_yet() {
     let missing = |lines: &str| {
         let source = format!("{FRAME}update u = u + kappa*h\n{lines}\n");
