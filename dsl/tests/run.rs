@@ -202,8 +202,10 @@ fn outputs_hold_the_field() {
     let arguments = sets(&set);
     let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     arguments.extend(["-n", "3"]);
-    lines(&run(folder.path(), &source("heat2d"), &arguments));
+    let output = run(folder.path(), &source("heat2d"), &arguments);
+    lines(&output);
     let base = format!("heat2d_u_{:06}", outcome.steps);
+    assert_eq!(text(&output.stderr), format!("wrote {base}.png, {base}.npy\n"));
     let (header, values) = read_npy(&folder.path().join(format!("{base}.npy")));
     assert!(header.starts_with("{'descr': '<f8', 'fortran_order': False, 'shape': (12, 12), }"), "{header}");
     let expected: Vec<u64> =
@@ -225,7 +227,9 @@ fn outputs_hold_the_field() {
 fn a_probe_is_followed() {
     let folder = folder();
     let outcome = reference(&source("wave"), &[]);
-    lines(&run(folder.path(), &source("wave"), &["-n", "4"]));
+    let output = run(folder.path(), &source("wave"), &["-n", "4"]);
+    lines(&output);
+    assert!(text(&output.stderr).ends_with("trace.csv\n"), "{}", text(&output.stderr));
     let table = std::fs::read_to_string(folder.path().join("trace.csv")).expect("there is a table");
     let expected: Vec<String> = outcome.probes[0]
         .iter()
@@ -299,6 +303,20 @@ fn wrong_calls_are_refused() {
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
         assert_eq!(text(&output.stdout), "", "{arguments:?}");
     }
+}
+
+#[test]
+fn a_folder_that_takes_no_files_is_named_at_start() {
+    // No file can be made there, whoever asks.
+    let nowhere = Path::new("/proc/self");
+    if !nowhere.exists() {
+        return;
+    }
+    let output = run(nowhere, &source("jacobi"), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("error: cannot write into the folder /proc/"), "{stderr}");
+    assert!(stderr.contains("start it in a folder that you can write to"), "{stderr}");
 }
 
 #[test]

@@ -273,6 +273,11 @@ fn execute(run: &Run) -> Result<u8, Stop> {
     let text = rust_text(&loaded)?;
     let cut = run.decompose.as_deref().and_then(Cut::parse);
     back::rust::check_ranks(&loaded.program, &loaded.scalars, run.ranks, cut)?;
+    let tables: Vec<PathBuf> =
+        loaded.program.probes.iter().map(|probe| PathBuf::from(format!("{}.csv", probe.name))).collect();
+    if !loaded.program.outputs.is_empty() || !tables.is_empty() {
+        launch::can_write_here()?;
+    }
     let toolchain = Toolchain::find()?;
     let runtime = toolchain.runtime()?;
     let (program, origin) = toolchain.program(&loaded.program.name, &text, &runtime)?;
@@ -300,6 +305,7 @@ fn execute(run: &Run) -> Result<u8, Stop> {
         transport: run.transport.name(),
         timeout: run.timeout,
         steps_max: front::steps_max(&loaded.program, &loaded.scalars),
+        tables,
         dump: dump.as_ref().map(|folder| folder.path.as_path()),
     })?;
     match (status, dump) {
