@@ -624,7 +624,7 @@ fn settings() {
           | ^^^^^^^^^^^^^^^^^^^^^^^^ `kappa` is declared here
           |
           = note: values are decimal numbers, such as 64, 0.5 or 1e-6
-          = help: write for example `--set kappa=1`
+          = help: write for example `--set kappa=0.1`
     "#]]
     .assert_eq(&rendered(&source, &Settings { set, ..Settings::default() }));
 }
@@ -828,6 +828,50 @@ fn a_statement_with_a_syntax_error_is_judged_no_further() {
         assert_eq!(codes(&format!("{fields}\n{broken}\n{good}")), ["E0021"], "{broken}");
     }
     assert_eq!(codes("field k on G constant\nupdate k = u\nupdate u = k*(u"), ["E0027", "E0021"]);
+}
+
+#[test]
+fn what_was_probably_meant() {
+    check(
+        "update u = u + kappa*h*u[i-1,j]\nboundary u: south = neuman 0",
+        expect![[r#"
+        error[E0021]: expected an operator, `(`, `;` or the end of the line, found `0`
+          --> test.rma:11:28
+           |
+        11 | boundary u: south = neuman 0
+           |                            ^ not expected here
+           |
+           = note: the statement's form is `boundary FIELD: SIDE, … = VALUE|neumann VALUE|mirror|periodic|sponge(W, A) ; …`
+        help: did you mean `neumann`?
+           |
+        11 | boundary u: south = neumann 0
+           |                           +
+    "#]],
+    );
+    let set = Settings { set: vec![setting("h", "1")], ..Settings::default() };
+    expect![[r#"
+        error[E0015]: there is no parameter `h` to set
+         --> test.rma:4:5
+          |
+        4 | let h = 1/(n-1)
+          |     ^ declared here
+          |
+          = note: the program declares `n`, `kappa`
+          = help: `h` is computed by a `let`; change the parameters it depends on
+    "#]]
+    .assert_eq(&rendered(&format!("{FRAME}update u = u + kappa*h*u[i-1,j]\n"), &set));
+    let set = Settings { set: vec![setting("n", "abc")], ..Settings::default() };
+    expect![[r#"
+        error[E0016]: `--set n=abc` is not possible: the parameter is an int
+         --> test.rma:2:1
+          |
+        2 | param n : int = 16 in 4..
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^ `n` is declared here
+          |
+          = note: values are decimal numbers, such as 64, 0.5 or 1e-6
+          = help: write for example `--set n=16`
+    "#]]
+    .assert_eq(&rendered(&format!("{FRAME}update u = u + kappa*h*u[i-1,j]\n"), &set));
 }
 
 #[test]

@@ -272,16 +272,26 @@ fn a_value_that_is_not_finite_ends_the_run() {
 
 #[test]
 fn wrong_calls_are_refused() {
+    let launcher = include_str!("../../runtime/src/transport/shm/layout.rs");
+    assert!(launcher.contains("RANKS_MAX: u32 = 1024;"), "the launcher and the driver have one limit");
     let folder = folder();
     let heat = source("heat2d");
     let heat = heat.to_str().expect("paths are text here");
     std::fs::write(folder.path().join("broken.rma"), "program p\ngrid G(i: 4\n").expect("it can be written");
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (&["run", "nowhere.rma"], 1, "cannot read nowhere.rma: "),
         (&["check", "nowhere.rma"], 1, "cannot read nowhere.rma: "),
         (&["run", "broken.rma"], 1, "broken.rma:"),
         (&["run", heat, "--frobnicate"], 2, "unexpected argument '--frobnicate'"),
         (&["run", heat, "-n", "0"], 2, "0 is not in 1..="),
+        (&["run", heat, "-n", "1025"], 2, "1025 is not in 1..=1024"),
+        (&["run", heat, "-n", "two"], 2, "it needs a number in 1..=1024"),
+        (&["run", heat, "--set", "n=abc"], 1, "for example `--set n=96`"),
+        (
+            &["run", heat, "--set", "h=1"],
+            1,
+            "`h` is computed by a `let`; change the parameters it depends on",
+        ),
         (&["run", heat, "--set", "n"], 2, "a parameter is set as NAME=VALUE"),
         (&["run", heat, "--set", "kapa=3"], 1, "did you mean `--set kappa=3`?"),
         (&["check", heat, "--set", "kapa=3"], 1, "did you mean `--set kappa=3`?"),

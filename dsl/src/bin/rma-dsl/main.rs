@@ -74,7 +74,7 @@ struct Run {
     #[arg(value_name = "FILE", required_unless_present = "help")]
     file: Option<PathBuf>,
     /// Number of ranks
-    #[arg(short = 'n', long = "ranks", value_name = "RANKS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
+    #[arg(short = 'n', long = "ranks", value_name = "RANKS", default_value_t = 1, value_parser = parse_ranks)]
     ranks: u32,
     /// Set a parameter
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
@@ -137,11 +137,19 @@ impl Transport {
     }
 }
 
-/// More ranks than any machine that this is meant for has cores.
-const RANKS_MAX: i64 = 4096;
+/// Most ranks of a run, as the launcher has it.
+const RANKS_MAX: u32 = 1024;
 
 /// As the language has it.
 const BLOCK_MAX: i64 = BLOCK_MAX_U64 as i64;
+
+fn parse_ranks(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(ranks) if (1..=RANKS_MAX).contains(&ranks) => Ok(ranks),
+        Ok(ranks) => Err(format!("{ranks} is not in 1..={RANKS_MAX}")),
+        Err(_) => Err(format!("it needs a number in 1..={RANKS_MAX}")),
+    }
+}
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
