@@ -351,6 +351,9 @@ fn parameters_are_listed() {
             };
         }
         let listed = lines(&command.output().expect("the driver starts"));
+        if arguments[0] == "run" {
+            assert!(listed.iter().any(|line| line.starts_with("Usage: rma-dsl run ")), "{listed:?}");
+        }
         let n = listed.iter().find(|line| line.trim_start().starts_with("n ")).expect("n is listed");
         assert_eq!(
             n.split_whitespace().collect::<Vec<_>>(),

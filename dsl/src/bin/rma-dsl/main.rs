@@ -259,6 +259,8 @@ fn rust_text(loaded: &Loaded) -> Result<String, Stop> {
 
 fn help(run: &Run) -> Result<u8, Stop> {
     let mut command = CommandLine::command();
+    // The subcommand's usage names the whole command only then.
+    command.build();
     let run_help = command.find_subcommand_mut("run").map(|run| run.render_help().to_string());
     print_text(&run_help.unwrap_or_default())?;
     if let Some(file) = &run.file {
