@@ -624,7 +624,7 @@ fn settings() {
           | ^^^^^^^^^^^^^^^^^^^^^^^^ `kappa` is declared here
           |
           = note: values are decimal numbers, such as 64, 0.5 or 1e-6
-          = help: write for example `--set kappa=1`
+          = help: write for example `--set kappa=0.1`
     "#]]
     .assert_eq(&rendered(&source, &Settings { set, ..Settings::default() }));
 }
@@ -811,6 +811,116 @@ fn every_diagnostic_has_place_note_and_fix() {
             assert!(!diagnostic.helps.is_empty(), "no fix: {shown}");
         }
     }
+}
+
+#[test]
+fn a_statement_with_a_syntax_error_is_judged_no_further() {
+    let codes = |lines: &str| {
+        let found = diagnose(&format!("{FRAME}{lines}\n"), &Settings::default());
+        found.iter().map(|diagnostic| diagnostic.code.to_string()).collect::<Vec<_>>()
+    };
+    let fields = "field k on G constant\nfield v on G\nboundary v: all = 0";
+    for (broken, good) in [
+        ("update u = u + k*(u", "update v = k*v[i-1,j] + u.next"),
+        ("update k = u + k*(u", "update u = k*u[i-1,j] + v"),
+        ("update v = u[i-1,j", "update u = k*v.next[i-1,j]"),
+    ] {
+        assert_eq!(codes(&format!("{fields}\n{broken}\n{good}")), ["E0021"], "{broken}");
+    }
+    assert_eq!(codes("field k on G constant\nupdate k = u\nupdate u = k*(u"), ["E0027", "E0021"]);
+}
+
+#[test]
+fn what_was_probably_meant() {
+    check(
+        "update u = u + kappa*h*u[i-1,j]\nboundary u: south = neuman 0",
+        expect![[r#"
+        error[E0021]: expected an operator, `(`, `;` or the end of the line, found `0`
+          --> test.rma:11:28
+           |
+        11 | boundary u: south = neuman 0
+           |                            ^ not expected here
+           |
+           = note: the statement's form is `boundary FIELD: SIDE, … = VALUE|neumann VALUE|mirror|periodic|sponge(W, A) ; …`
+        help: did you mean `neumann`?
+           |
+        11 | boundary u: south = neumann 0
+           |                           +
+    "#]],
+    );
+    let set = Settings { set: vec![setting("h", "1")], ..Settings::default() };
+    expect![[r#"
+        error[E0015]: there is no parameter `h` to set
+         --> test.rma:4:5
+          |
+        4 | let h = 1/(n-1)
+          |     ^ declared here
+          |
+          = note: the program declares `n`, `kappa`
+          = help: `h` is computed by a `let`; change the parameters it depends on
+    "#]]
+    .assert_eq(&rendered(&format!("{FRAME}update u = u + kappa*h*u[i-1,j]\n"), &set));
+    let set = Settings { set: vec![setting("n", "abc")], ..Settings::default() };
+    expect![[r#"
+        error[E0016]: `--set n=abc` is not possible: the parameter is an int
+         --> test.rma:2:1
+          |
+        2 | param n : int = 16 in 4..
+          | ^^^^^^^^^^^^^^^^^^^^^^^^^ `n` is declared here
+          |
+          = note: values are decimal numbers, such as 64, 0.5 or 1e-6
+          = help: write for example `--set n=16`
+    "#]]
+    .assert_eq(&rendered(&format!("{FRAME}update u = u + kappa*h*u[i-1,j]\n"), &set));
+}
+
+#[test]
+fn what_the_back_end_cannot_do_yet() {
+    let missing = |lines: &str| {
+        let source = format!("{FRAME}update u = u + kappa*h\n{lines}\n");
+        let program = compile_front(&source, &Settings::default()).expect("the checker takes it").program;
+        let missing = rma_dsl::back::rust::missing(&program);
+        render::all(&SourceMap::single("test.rma", source), &missing, render::Colour::Never)
+    };
+    assert_eq!(missing("output u every 5 as png(magma), npy\nprobe at (0.5, 0.5) of u as csv \"p\""), "");
+    expect![[r#"
+        error[E0023]: `checkpoint` is not supported yet
+          --> test.rma:11:1
+           |
+        11 | checkpoint every 5
+           | ^^^^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write npy with `output`, and read it with `init u = file "NAME.npy"`
+
+        error[E0023]: `output … as gif` is not supported yet
+          --> test.rma:12:1
+           |
+        12 | output u every 5 as gif, npy, vtk
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write png or npy
+
+        error[E0023]: `output … as vtk` is not supported yet
+          --> test.rma:12:1
+           |
+        12 | output u every 5 as gif, npy, vtk
+           | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write png or npy
+
+        error[E0023]: `output … as csv` is not supported yet
+          --> test.rma:13:1
+           |
+        13 | output u as csv
+           | ^^^^^^^^^^^^^^^ the program that is built cannot write this
+           |
+           = note: the formats that a run writes are png and npy; a probe writes csv
+           = help: write png or npy
+    "#]]
+    .assert_eq(&missing("checkpoint every 5\noutput u every 5 as gif, npy, vtk\noutput u as csv"));
 }
 
 #[test]

@@ -202,8 +202,10 @@ fn outputs_hold_the_field() {
     let arguments = sets(&set);
     let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     arguments.extend(["-n", "3"]);
-    lines(&run(folder.path(), &source("heat2d"), &arguments));
+    let output = run(folder.path(), &source("heat2d"), &arguments);
+    lines(&output);
     let base = format!("heat2d_u_{:06}", outcome.steps);
+    assert_eq!(text(&output.stderr), format!("wrote {base}.png, {base}.npy\n"));
     let (header, values) = read_npy(&folder.path().join(format!("{base}.npy")));
     assert!(header.starts_with("{'descr': '<f8', 'fortran_order': False, 'shape': (12, 12), }"), "{header}");
     let expected: Vec<u64> =
@@ -225,7 +227,9 @@ fn outputs_hold_the_field() {
 fn a_probe_is_followed() {
     let folder = folder();
     let outcome = reference(&source("wave"), &[]);
-    lines(&run(folder.path(), &source("wave"), &["-n", "4"]));
+    let output = run(folder.path(), &source("wave"), &["-n", "4"]);
+    lines(&output);
+    assert!(text(&output.stderr).ends_with("trace.csv\n"), "{}", text(&output.stderr));
     let table = std::fs::read_to_string(folder.path().join("trace.csv")).expect("there is a table");
     let expected: Vec<String> = outcome.probes[0]
         .iter()
@@ -268,16 +272,26 @@ fn a_value_that_is_not_finite_ends_the_run() {
 
 #[test]
 fn wrong_calls_are_refused() {
+    let launcher = include_str!("../../runtime/src/transport/shm/layout.rs");
+    assert!(launcher.contains("RANKS_MAX: u32 = 1024;"), "the launcher and the driver have one limit");
     let folder = folder();
     let heat = source("heat2d");
     let heat = heat.to_str().expect("paths are text here");
     std::fs::write(folder.path().join("broken.rma"), "program p\ngrid G(i: 4\n").expect("it can be written");
-    let cases: [(&[&str], i32, &str); 14] = [
+    let cases: [(&[&str], i32, &str); 18] = [
         (&["run", "nowhere.rma"], 1, "cannot read nowhere.rma: "),
         (&["check", "nowhere.rma"], 1, "cannot read nowhere.rma: "),
         (&["run", "broken.rma"], 1, "broken.rma:"),
         (&["run", heat, "--frobnicate"], 2, "unexpected argument '--frobnicate'"),
         (&["run", heat, "-n", "0"], 2, "0 is not in 1..="),
+        (&["run", heat, "-n", "1025"], 2, "1025 is not in 1..=1024"),
+        (&["run", heat, "-n", "two"], 2, "it needs a number in 1..=1024"),
+        (&["run", heat, "--set", "n=abc"], 1, "for example `--set n=96`"),
+        (
+            &["run", heat, "--set", "h=1"],
+            1,
+            "`h` is computed by a `let`; change the parameters it depends on",
+        ),
         (&["run", heat, "--set", "n"], 2, "a parameter is set as NAME=VALUE"),
         (&["run", heat, "--set", "kapa=3"], 1, "did you mean `--set kappa=3`?"),
         (&["check", heat, "--set", "kapa=3"], 1, "did you mean `--set kappa=3`?"),
@@ -302,6 +316,20 @@ fn wrong_calls_are_refused() {
 }
 
 #[test]
+fn a_folder_that_takes_no_files_is_named_at_start() {
+    // No file can be made there, whoever asks.
+    let nowhere = Path::new("/proc/self");
+    if !nowhere.exists() {
+        return;
+    }
+    let output = run(nowhere, &source("jacobi"), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("error: cannot write into the folder /proc/"), "{stderr}");
+    assert!(stderr.contains("start it in a folder that you can write to"), "{stderr}");
+}
+
+#[test]
 fn a_missing_compiler_is_named() {
     let folder = folder();
     let mut command = driver(folder.path());
@@ -323,6 +351,9 @@ fn parameters_are_listed() {
             };
         }
         let listed = lines(&command.output().expect("the driver starts"));
+        if arguments[0] == "run" {
+            assert!(listed.iter().any(|line| line.starts_with("Usage: rma-dsl run ")), "{listed:?}");
+        }
         let n = listed.iter().find(|line| line.trim_start().starts_with("n ")).expect("n is listed");
         assert_eq!(
             n.split_whitespace().collect::<Vec<_>>(),

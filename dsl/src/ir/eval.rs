@@ -479,7 +479,12 @@ impl Scalars {
                 let names = program.params.iter().map(|param| param.name.as_str());
                 let mut problem =
                     Code::UnknownSetting.error(format!("there is no parameter `{}` to set", setting.name));
-                if let Some(name) = did_you_mean(&setting.name, names.clone()) {
+                if let Some(named) = program.lets.iter().find(|named| named.name == setting.name) {
+                    problem = problem.label(named.span, "declared here").help(format!(
+                        "`{}` is computed by a `let`; change the parameters it depends on",
+                        setting.name
+                    ));
+                } else if let Some(name) = did_you_mean(&setting.name, names.clone()) {
                     problem = problem.help(format!("did you mean `--set {name}={}`?", setting.value));
                 }
                 let list: Vec<String> = names.map(|name| format!("`{name}`")).collect();
@@ -500,6 +505,7 @@ impl Scalars {
                 Some(setting) => match parse_setting(&setting.value, param.ty) {
                     Ok(value) => value,
                     Err(why) => {
+                        let default = scalars.value(program, param.default, &mut problems);
                         problems.push(
                             Code::SettingNotANumber
                                 .error(format!(
@@ -508,9 +514,9 @@ impl Scalars {
                                 ))
                                 .label(param.span, format!("`{}` is declared here", param.name))
                                 .note("values are decimal numbers, such as 64, 0.5 or 1e-6")
-                                .help(format!("write for example `--set {}=1`", param.name)),
+                                .help(format!("write for example `--set {}={default}`", param.name)),
                         );
-                        scalars.value(program, param.default, &mut problems)
+                        default
                     }
                 },
                 None => scalars.value(program, param.default, &mut problems),

@@ -326,13 +326,14 @@ fn unexpected(
     tokens: &[Spanned<'_>],
 ) -> Diagnostic {
     let first = tokens[0];
-    let (is_first, previous) = match token {
+    let (is_first, last) = match token {
         Some((start, _, _)) => {
             let before = tokens.partition_point(|(other, _, _)| *other < start);
-            (before == 0, tokens[..before].last().map(|(_, token, _)| *token))
+            (before == 0, tokens[..before].last().copied())
         }
-        None => (false, tokens.last().map(|(_, token, _)| *token)),
+        None => (false, tokens.last().copied()),
     };
+    let previous = last.map(|(_, token, _)| token);
     if is_first {
         return unknown_statement(first, found, at);
     }
@@ -351,7 +352,17 @@ fn unexpected(
         Code::Syntax.error(format!("expected {list}, found {found}")).label(at, "not expected here");
     let accepts = |what: &str| expected.iter().any(|item| item.trim_matches('"') == what);
     let found_token = token.map(|(_, token, _)| token);
+    let misspelt = match (first.1, last) {
+        (Token::Boundary, Some((start, Token::Name(word), end))) => {
+            did_you_mean(word, ["neumann"].into_iter()).map(|rule| (rule, Span::new(start, end)))
+        }
+        _ => None,
+    };
     match (previous, found_token) {
+        (_, Some(_)) if let Some((rule, span)) = misspelt => {
+            diagnostic =
+                diagnostic.suggest(format!("did you mean `{rule}`?"), span, rule, Applicability::Unsafe);
+        }
         (_, Some(Token::Assign)) if accepts("==") => {
             diagnostic = diagnostic.suggest("`==` compares", at, "==", Applicability::Unsafe);
         }

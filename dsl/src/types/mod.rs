@@ -248,6 +248,7 @@ impl<'a, 'r> Typer<'a, 'r> {
     fn fields(&mut self) {
         let coloured = self.updated(|update| update.colour.is_some());
         let updated = self.updated(|_| true);
+        let perhaps_updated = self.perhaps_updated();
         for (f, decl) in self.resolved.fields.iter().enumerate() {
             let id = FieldId::new(f);
             let ty = match decl.ty.map(|name| name.text.as_str()) {
@@ -287,7 +288,7 @@ impl<'a, 'r> Typer<'a, 'r> {
                     self.facts.levels.insert(id, count.span);
                     (FieldKind::Evolving, self.levels(count))
                 }
-                None if !updated.contains(name) => (FieldKind::Constant, 1),
+                None if !perhaps_updated.contains(name) => (FieldKind::Constant, 1),
                 None if coloured.contains(name) => (FieldKind::Evolving, 1),
                 None => (FieldKind::Evolving, 2),
             };
@@ -363,7 +364,12 @@ impl<'a, 'r> Typer<'a, 'r> {
                 updates.iter().filter(|update| is_meant(update)).map(|update| update.field.text.clone()),
             );
         }
-        // Nothing is known about updates that could not be read.
+        names
+    }
+
+    /// Names of fields with an update, or that a statement with a syntax error may update.
+    fn perhaps_updated(&self) -> HashSet<String> {
+        let mut names = self.updated(|_| true);
         names.extend(self.resolved.broken.iter().map(|name| name.to_string()));
         names
     }
@@ -799,12 +805,15 @@ impl<'a, 'r> Typer<'a, 'r> {
     }
 
     fn updated_fields(&self) -> HashSet<usize> {
-        let names = self.updated(|_| true);
+        let names = self.perhaps_updated();
         (0..self.program.fields.len()).filter(|&f| names.contains(&self.program.fields[f].name)).collect()
     }
 
     fn statements(&mut self) {
-        let mut produced: HashSet<usize> = HashSet::new();
+        // An update with a syntax error may be the one that makes a level.
+        let mut produced: HashSet<usize> = (0..self.program.fields.len())
+            .filter(|&f| self.resolved.broken.contains(self.program.fields[f].name.as_str()))
+            .collect();
         let mut earlier: Vec<(usize, Option<Colour>, Span)> = Vec::new();
         let mut until: Option<Span> = None;
         for statement in self.resolved.rest.clone() {

@@ -7,14 +7,21 @@ pub mod prelude;
 mod program;
 mod writer;
 
+use rma_source::Diagnostic;
+
 use crate::ir::{Program, Scalars};
+
+/// What this back end cannot do yet, in the order of the text; empty when it can do everything.
+pub fn missing(program: &Program) -> Vec<Diagnostic> {
+    program::missing(program)
+}
 
 /// The text of a planned program. `source` is what the user wrote; its lines appear as comments.
 ///
 /// # Errors
-/// Names what this back end cannot do yet.
-pub fn emit(program: &Program, source: &str) -> Result<String, Vec<&'static str>> {
-    let missing = program::missing(program);
+/// What this back end cannot do yet.
+pub fn emit(program: &Program, source: &str) -> Result<String, Vec<Diagnostic>> {
+    let missing = missing(program);
     match missing.is_empty() {
         true => Ok(program::emit(program, source)),
         false => Err(missing),

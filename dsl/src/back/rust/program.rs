@@ -9,6 +9,8 @@ mod sweep;
 
 use std::collections::HashMap;
 
+use rma_source::Diagnostic;
+
 use self::sweep::Sweep;
 
 use super::expression::{Naming, Printer, type_name};
@@ -21,23 +23,37 @@ use crate::ir::{
     LetId, LetKind, Level, ParamId, Place, Program, ReduceOp, Reduction, ReductionId, Scalars, Side,
     SideRule, Statement, TimeRule, Type, Update, When,
 };
+use crate::messages::Code;
 
-/// What the emitted program cannot do yet, in words; empty when it can do everything.
-pub(super) fn missing(program: &Program) -> Vec<&'static str> {
-    let formats = || program.outputs.iter().flat_map(|output| &output.formats);
+/// What the emitted program cannot do yet, in the order of the text; empty when it can do everything.
+pub(super) fn missing(program: &Program) -> Vec<Diagnostic> {
+    let unsupported = |what: &str, span, help: &str| {
+        Code::Unsupported
+            .error(format!("{what} is not supported yet"))
+            .label(span, "the program that is built cannot write this")
+            .note("the formats that a run writes are png and npy; a probe writes csv")
+            .help(help)
+    };
     let mut missing = Vec::new();
-    if program.checkpoint.is_some() {
-        missing.push("`checkpoint`");
+    for output in &program.outputs {
+        for format in &output.formats {
+            let word = match format {
+                Format::Gif { .. } => "gif",
+                Format::Vtk => "vtk",
+                Format::Csv => "csv",
+                Format::Png { .. } | Format::Npy => continue,
+            };
+            missing.push(unsupported(&format!("`output … as {word}`"), output.span, "write png or npy"));
+        }
     }
-    if formats().any(|format| matches!(format, Format::Gif { .. })) {
-        missing.push("`output … as gif`");
+    if let Some(checkpoint) = &program.checkpoint {
+        missing.push(unsupported(
+            "`checkpoint`",
+            checkpoint.span,
+            "write npy with `output`, and read it with `init u = file \"NAME.npy\"`",
+        ));
     }
-    if formats().any(|format| matches!(format, Format::Vtk)) {
-        missing.push("`output … as vtk`");
-    }
-    if formats().any(|format| matches!(format, Format::Csv)) {
-        missing.push("`output … as csv`");
-    }
+    missing.sort_by_key(|diagnostic| diagnostic.primary().map(|label| label.span));
     missing
 }
 

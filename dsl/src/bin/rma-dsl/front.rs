@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::Path;
 
+use rma_dsl::back::rust;
 use rma_dsl::ir::{CompareOp, Decompose, Epoch, Exchange, ExprId, ExprKind, Program, Scalars, Type, Value};
 use rma_dsl::{Settings, compile_front};
 use rma_source::{Diagnostic, SourceMap, render};
@@ -18,6 +19,24 @@ pub(crate) struct Loaded {
     pub(crate) text: String,
     /// Its scalars under the settings.
     pub(crate) scalars: Scalars,
+    /// Where messages find its lines.
+    map: SourceMap,
+}
+
+impl Loaded {
+    /// Refuses what the Rust back end cannot do yet.
+    pub(crate) fn supported(&self) -> Result<(), Stop> {
+        match rust::missing(&self.program).as_slice() {
+            [] => Ok(()),
+            missing => Err(self.refused(missing)),
+        }
+    }
+
+    /// Shows what is wrong on standard error.
+    pub(crate) fn refused(&self, diagnostics: &[Diagnostic]) -> Stop {
+        show(&self.map, diagnostics);
+        Stop::Reported
+    }
 }
 
 /// Reads and checks a program; warnings and errors go to standard error.
@@ -28,7 +47,7 @@ pub(crate) fn load(file: &Path, settings: &Settings) -> Result<Loaded, Stop> {
     match compile_front(&text, settings) {
         Ok(compiled) => {
             show(&map, &compiled.warnings);
-            Ok(Loaded { program: compiled.program, text, scalars: compiled.scalars })
+            Ok(Loaded { program: compiled.program, text, scalars: compiled.scalars, map })
         }
         Err(diagnostics) => {
             show(&map, &diagnostics);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use rma_dsl::back::rust::prelude::files::EVENTS_VARIABLE;
@@ -31,6 +31,8 @@ pub(crate) struct Job<'a> {
     pub(crate) timeout: Option<f64>,
     /// Steps after which the run ends at the latest, if that is known.
     pub(crate) steps_max: Option<u64>,
+    /// Files of the program's probes.
+    pub(crate) tables: Vec<PathBuf>,
     /// Where the program leaves its fields for comparison.
     pub(crate) dump: Option<&'a Path>,
 }
@@ -40,11 +42,38 @@ const SOCKET_PATH_MAX: usize = 100;
 /// Largest picture: values of one frame.
 const FRAME_POINTS_MAX: usize = 1 << 30;
 
-/// Runs the job to its end; gives its exit status.
+/// Most files that are named when a run has ended.
+const NAMES_MAX: usize = 8;
+/// Times of files are older than the clock by less than this.
+const FILE_TIME_LAG: Duration = Duration::from_millis(20);
+
+/// Refuses to start where no file can be written.
+///
+/// # Errors
+/// A sentence with the folder.
+pub(crate) fn can_write_here() -> Result<(), String> {
+    let path = PathBuf::from(format!(".rma-dsl-{}", std::process::id()));
+    let written = fs::File::options().write(true).create_new(true).open(&path);
+    let removed = written.and_then(|file| {
+        drop(file);
+        fs::remove_file(&path)
+    });
+    removed.map_err(|error| {
+        let folder = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+        format!(
+            "cannot write into the folder {}: {error}; a run writes its files where it is started, so start it in a \
+             folder that you can write to",
+            folder.display()
+        )
+    })
+}
+
+/// Runs the job to its end, and names the files that it wrote; gives its exit status.
 ///
 /// # Errors
 /// A sentence, when the job could not be started or a picture could not be written.
 pub(crate) fn run(job: &Job<'_>) -> Result<u8, String> {
+    let start = SystemTime::now() - FILE_TIME_LAG;
     let folder = Folder::new()?;
     let socket = folder.path.join("events");
     let listener = UnixListener::bind(&socket)
@@ -89,11 +118,30 @@ pub(crate) fn run(job: &Job<'_>) -> Result<u8, String> {
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    let drawn = receiver.recv_timeout(Duration::from_secs(1)).unwrap_or(Ok(()));
+    let Served { mut files, drawn } = receiver.recv_timeout(Duration::from_secs(1)).unwrap_or_default();
+    let is_new = |path: &PathBuf| {
+        fs::metadata(path).and_then(|found| found.modified()).is_ok_and(|modified| start <= modified)
+    };
+    files.extend(job.tables.iter().filter(|path| is_new(path)).cloned());
+    if let Some(line) = files_line(&files) {
+        eprintln!("{line}");
+    }
     match status.code() {
         Some(0) => drawn.map(|()| 0),
         Some(code) => Ok(u8::try_from(code).unwrap_or(1)),
         None => Err(format!("the launcher was killed: {status}")),
+    }
+}
+
+/// One line that names files; the first and the last ones if they are many.
+fn files_line(files: &[PathBuf]) -> Option<String> {
+    let names: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
+    match names.as_slice() {
+        [] => None,
+        [first, second, .., last] if NAMES_MAX < names.len() => {
+            Some(format!("wrote {} files: {first}, {second}, …, {last}", names.len()))
+        }
+        names => Some(format!("wrote {}", names.join(", "))),
     }
 }
 
@@ -136,18 +184,32 @@ fn pass_on(stdout: impl Read, bar: Option<ProgressBar>) {
     }
 }
 
-/// Takes events until the program ends; the first picture that could not be written is the result.
-fn serve(listener: &UnixListener, folder: &Path, bar: Option<ProgressBar>) -> Result<(), String> {
-    let Ok((stream, _)) = listener.accept() else { return Ok(()) };
+/// What the events of a run came to.
+struct Served {
+    /// Files that were written, in order.
+    files: Vec<PathBuf>,
+    /// The first picture that could not be written.
+    drawn: Result<(), String>,
+}
+
+impl Default for Served {
+    fn default() -> Served {
+        Served { files: Vec::new(), drawn: Ok(()) }
+    }
+}
+
+/// Takes events until the program ends.
+fn serve(listener: &UnixListener, folder: &Path, bar: Option<ProgressBar>) -> Served {
+    let mut served = Served::default();
+    let Ok((stream, _)) = listener.accept() else { return served };
     // Nobody else connects, and a driver that is killed leaves nothing behind.
     let _ = fs::remove_dir_all(folder);
     let mut events = BufReader::with_capacity(1 << 20, stream);
-    let mut result = Ok(());
     loop {
         let mut line = String::new();
         match events.read_line(&mut line) {
             Ok(n) if 0 < n && line.ends_with('\n') => {}
-            _ => return result,
+            _ => return served,
         }
         let words = line.trim_end();
         if let Some(rest) = words.strip_prefix("progress ") {
@@ -156,12 +218,15 @@ fn serve(listener: &UnixListener, folder: &Path, bar: Option<ProgressBar>) -> Re
                 bar.set_position(step);
                 bar.set_message(text.to_string());
             }
+        } else if let Some(path) = words.strip_prefix("wrote ") {
+            served.files.push(PathBuf::from(path));
         } else if let Some(rest) = words.strip_prefix("frame ") {
             // A program that dies in the middle of a frame says so itself.
-            let Some((path, picture)) = read_frame(rest, &mut events) else { return result };
-            let written = draw(&picture).and_then(|bytes| write_whole(&path, &bytes));
-            if result.is_ok() {
-                result = written;
+            let Some((path, picture)) = read_frame(rest, &mut events) else { return served };
+            match draw(&picture).and_then(|bytes| write_whole(&path, &bytes)) {
+                Ok(()) => served.files.push(path),
+                Err(error) if served.drawn.is_ok() => served.drawn = Err(error),
+                Err(_) => {}
             }
         }
     }

@@ -74,7 +74,7 @@ struct Run {
     #[arg(value_name = "FILE", required_unless_present = "help")]
     file: Option<PathBuf>,
     /// Number of ranks
-    #[arg(short = 'n', long = "ranks", value_name = "RANKS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=RANKS_MAX))]
+    #[arg(short = 'n', long = "ranks", value_name = "RANKS", default_value_t = 1, value_parser = parse_ranks)]
     ranks: u32,
     /// Set a parameter
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
@@ -137,11 +137,19 @@ impl Transport {
     }
 }
 
-/// More ranks than any machine that this is meant for has cores.
-const RANKS_MAX: i64 = 4096;
+/// Most ranks of a run, as the launcher has it.
+const RANKS_MAX: u32 = 1024;
 
 /// As the language has it.
 const BLOCK_MAX: i64 = BLOCK_MAX_U64 as i64;
+
+fn parse_ranks(text: &str) -> Result<u32, String> {
+    match text.parse::<u32>() {
+        Ok(ranks) if (1..=RANKS_MAX).contains(&ranks) => Ok(ranks),
+        Ok(ranks) => Err(format!("{ranks} is not in 1..={RANKS_MAX}")),
+        Err(_) => Err(format!("it needs a number in 1..={RANKS_MAX}")),
+    }
+}
 
 fn parse_setting(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -212,6 +220,7 @@ impl From<String> for Stop {
 
 fn check(input: &Input) -> Result<u8, Stop> {
     let loaded = front::load(&input.file, &settings(&input.set))?;
+    loaded.supported()?;
     print_text(&front::parameters(&loaded.program))?;
     Ok(0)
 }
@@ -245,12 +254,13 @@ fn rust_text(loaded: &Loaded) -> Result<String, Stop> {
     if let Some(sentence) = front::missing_schedule(&loaded.program) {
         return Err(Stop::Sentence(sentence));
     }
-    back::rust::emit(&loaded.program, &loaded.text)
-        .map_err(|missing| Stop::Sentence(format!("the Rust back end cannot do {} yet", missing.join(", "))))
+    back::rust::emit(&loaded.program, &loaded.text).map_err(|missing| loaded.refused(&missing))
 }
 
 fn help(run: &Run) -> Result<u8, Stop> {
     let mut command = CommandLine::command();
+    // The subcommand's usage names the whole command only then.
+    command.build();
     let run_help = command.find_subcommand_mut("run").map(|run| run.render_help().to_string());
     print_text(&run_help.unwrap_or_default())?;
     if let Some(file) = &run.file {
@@ -273,6 +283,11 @@ fn execute(run: &Run) -> Result<u8, Stop> {
     let text = rust_text(&loaded)?;
     let cut = run.decompose.as_deref().and_then(Cut::parse);
     back::rust::check_ranks(&loaded.program, &loaded.scalars, run.ranks, cut)?;
+    let tables: Vec<PathBuf> =
+        loaded.program.probes.iter().map(|probe| PathBuf::from(format!("{}.csv", probe.name))).collect();
+    if !loaded.program.outputs.is_empty() || !tables.is_empty() {
+        launch::can_write_here()?;
+    }
     let toolchain = Toolchain::find()?;
     let runtime = toolchain.runtime()?;
     let (program, origin) = toolchain.program(&loaded.program.name, &text, &runtime)?;
@@ -300,6 +315,7 @@ fn execute(run: &Run) -> Result<u8, Stop> {
         transport: run.transport.name(),
         timeout: run.timeout,
         steps_max: front::steps_max(&loaded.program, &loaded.scalars),
+        tables,
         dump: dump.as_ref().map(|folder| folder.path.as_path()),
     })?;
     match (status, dump) {

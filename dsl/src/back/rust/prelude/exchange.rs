@@ -376,6 +376,12 @@ impl Reporter {
         Ok(self.events.frame(frame, values)?)
     }
 
+    /// Writes a field as a `.npy` file.
+    pub fn npy<T: Value>(&mut self, path: &Path, points: &[i64], values: &[T]) -> Result<(), Failure> {
+        write_npy(path, points, values)?;
+        Ok(self.events.wrote(path)?)
+    }
+
     /// Leaves a field for comparison, if asked to.
     pub fn dump<T: Value>(&mut self, field: &str, points: &[i64], values: &[T]) -> Result<(), Failure> {
         match &self.dump {

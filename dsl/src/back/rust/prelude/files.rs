@@ -183,6 +183,11 @@ impl Events {
         self.send(|out| writeln!(out, "progress {step} {text}"))
     }
 
+    /// Names a file that is written.
+    pub fn wrote(&mut self, path: &Path) -> Result<(), String> {
+        self.send(|out| writeln!(out, "wrote {}", path.display()))
+    }
+
     /// Sends a picture's values. `title` stands above it, the file goes to `path`.
     pub fn frame<T: Value>(&mut self, frame: &Frame<'_>, values: &[T]) -> Result<(), String> {
         self.send(|out| {

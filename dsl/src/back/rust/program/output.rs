@@ -59,7 +59,7 @@ impl Emitter<'_> {
                         };
                         match format {
                             Format::Npy => w.line(format_args!(
-                                "write_npy(&{}, layout.{}.points(), &values)?;",
+                                "events.npy(&{}, layout.{}.points(), &values)?;",
                                 path("npy"),
                                 code.name
                             )),
