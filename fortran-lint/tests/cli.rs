@@ -119,7 +119,10 @@ fn skipped_statements_are_listed() {
     let output = run(&["check", &path.display().to_string()]);
     assert_eq!(output.status.code(), Some(0));
     let said = text(&output.stdout);
-    assert!(said.contains("2 statements were not understood (--show-skipped lists them)\n0 errors"), "{said}");
+    assert!(
+        said.contains("2 statements were not understood (--show-skipped lists them)\n0 errors"),
+        "{said}"
+    );
     let clean = text(&run(&["check", &fixture("seed/window_common.f90")]).stdout);
     assert!(!clean.contains("understood"), "{clean}");
 }

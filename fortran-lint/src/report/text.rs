@@ -22,8 +22,8 @@ pub fn findings(reports: &[FileReport], colour: render::Colour) -> String {
 
 /// A finding in the terms of the shared renderer.
 fn diagnostic(finding: &Finding) -> Diagnostic {
-    let mut diagnostic =
-        Diagnostic::new(finding.level, finding.rule, finding.message.clone()).label(finding.span, finding.label);
+    let mut diagnostic = Diagnostic::new(finding.level, finding.rule, finding.message.clone())
+        .label(finding.span, finding.label);
     for related in &finding.related {
         diagnostic = diagnostic.label(related.span, related.message.clone());
     }
