@@ -13,6 +13,8 @@ pub struct Finding {
     pub level: Level,
     /// The primary place.
     pub span: Span,
+    /// What is at the primary place, if the sentence does not tell.
+    pub label: &'static str,
     /// One sentence.
     pub message: String,
     /// The variable, as it is declared or used.

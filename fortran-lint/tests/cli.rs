@@ -82,6 +82,31 @@ fn folders_are_searched_and_json_is_one_document() {
 }
 
 #[test]
+fn a_run_that_finds_no_fortran_file_fails() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    std::fs::write(folder.path().join("notes.txt"), "no Fortran").expect("the file can be written");
+    let path = folder.path().display().to_string();
+    for format in ["text", "json"] {
+        let output = run(&["check", "--format", format, &path]);
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        for part in ["there is no Fortran file in", &path, ".f, ", ".f90, ", ".fpp"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(output.stdout.is_empty(), "no summary that looks like success: {}", text(&output.stdout));
+    }
+    // One folder with sources is something to check, and a file that was named is read whatever its name.
+    assert_eq!(run(&["check", &path, &fixture("seed/window_common.f90")]).status.code(), Some(0));
+    assert_eq!(run(&["check", &format!("{path}/notes.txt")]).status.code(), Some(0));
+}
+
+#[test]
+fn a_declaration_is_labelled_as_such() {
+    let output = run(&["check", "--select", "FR01", &fixture("seed/window_local.f90")]);
+    assert!(text(&output.stdout).contains("^ declared here"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn skipped_statements_are_listed() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let path = folder.path().join("odd.f90");
@@ -90,6 +115,16 @@ fn skipped_statements_are_listed() {
     let output = run(&["check", "--show-skipped", &path.display().to_string()]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("odd.f90:2:3: skipped: what is this"), "{}", text(&output.stdout));
+    // Without the list, the summary says that something was passed over.
+    let output = run(&["check", &path.display().to_string()]);
+    assert_eq!(output.status.code(), Some(0));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("2 statements were not understood (--show-skipped lists them)\n0 errors"),
+        "{said}"
+    );
+    let clean = text(&run(&["check", &fixture("seed/window_common.f90")]).stdout);
+    assert!(!clean.contains("understood"), "{clean}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ const DEPTH_MAX: usize = 64;
 
 /// Findings from warning up.
 const EXIT_FINDINGS: u8 = 1;
-/// A wrong command line, or a file that cannot be read.
+/// A wrong command line, a file that cannot be read, or nothing to check.
 const EXIT_USAGE: u8 = 2;
 
 #[derive(Parser)]
@@ -37,7 +37,7 @@ struct Arguments {
 enum Command {
     /// Check files and folders
     ///
-    /// Exit status: 0 nothing from warning up, 1 findings, 2 usage or unreadable input.
+    /// Exit status: 0 nothing from warning up, 1 findings, 2 usage, unreadable input, or no Fortran file.
     Check(CheckArguments),
     /// Print the manual page of a rule
     Explain {
@@ -146,6 +146,9 @@ fn run_check(arguments: &CheckArguments) -> ExitCode {
             has_failed = true;
         }
     }
+    if files.is_empty() && !has_failed {
+        return usage(&nothing_to_check(&arguments.paths));
+    }
     let mut inputs = Vec::with_capacity(files.len());
     for path in files {
         match std::fs::read(&path) {
@@ -243,6 +246,17 @@ fn collect(path: &Path, wanted: Wanted, depth: usize, files: &mut Vec<PathBuf>) 
 fn is_source(path: &Path) -> bool {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
     path.is_file() && extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()))
+}
+
+/// A run that looked at nothing must not pass for one that found nothing.
+fn nothing_to_check(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    let extensions: Vec<String> = EXTENSIONS.iter().map(|extension| format!(".{extension}")).collect();
+    format!(
+        "there is no Fortran file in {}; in folders, names that end in {} are looked for",
+        paths.join(", "),
+        extensions.join(", ")
+    )
 }
 
 fn usage(message: &str) -> ExitCode {

@@ -22,8 +22,8 @@ pub fn findings(reports: &[FileReport], colour: render::Colour) -> String {
 
 /// A finding in the terms of the shared renderer.
 fn diagnostic(finding: &Finding) -> Diagnostic {
-    let mut diagnostic =
-        Diagnostic::new(finding.level, finding.rule, finding.message.clone()).label(finding.span, "");
+    let mut diagnostic = Diagnostic::new(finding.level, finding.rule, finding.message.clone())
+        .label(finding.span, finding.label);
     for related in &finding.related {
         diagnostic = diagnostic.label(related.span, related.message.clone());
     }
@@ -54,10 +54,15 @@ pub fn skipped(reports: &[FileReport]) -> String {
     out
 }
 
-/// The last line of a run.
+/// The last lines of a run.
 pub fn summary(summary: &Summary) -> String {
+    let skipped = match summary.skipped {
+        0 => String::new(),
+        1 => "1 statement was not understood (--show-skipped lists it)\n".to_string(),
+        n => format!("{n} statements were not understood (--show-skipped lists them)\n"),
+    };
     format!(
-        "{}, {}, {} in {}\n",
+        "{skipped}{}, {}, {} in {}\n",
         counted(summary.errors, "error"),
         counted(summary.warnings, "warning"),
         counted(summary.notes, "note"),

@@ -52,7 +52,8 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
     let name = a.name(variable);
     let created = &a.calls[window.call as usize];
     let (first, has_shield) = first_read(a, window);
-    let span = a.resolve(variable).declared.unwrap_or(created.span);
+    let declared = a.resolve(variable).declared;
+    let span = declared.unwrap_or(created.span);
     let mut found = match first {
         Some((read, sync)) => {
             let message = format!(
@@ -82,6 +83,9 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
             found
         }
     };
+    if declared.is_some() {
+        found.label = "declared here";
+    }
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, created.event);
     propose(

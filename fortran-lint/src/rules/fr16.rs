@@ -227,6 +227,7 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
         rule: "FR16",
         level: Level::Error,
         span,
+        label: "",
         message,
         variable: name,
         because: Vec::new(),

@@ -55,6 +55,7 @@ pub(super) fn finding(
         rule,
         level,
         span,
+        label: "",
         message,
         variable: a.name(variable).to_string(),
         because: Vec::new(),
