@@ -54,7 +54,7 @@ fn every_command_of_the_readme_works() {
             output.status,
             String::from_utf8_lossy(&output.stderr)
         );
-        if command.contains("heat2d.rma") {
+        if command.contains(" run dsl/examples/heat2d.rma") {
             assert!(
                 said.lines().any(|l| l.starts_with("digest u ")),
                 "`{command}` prints no digest:\n{said}"
