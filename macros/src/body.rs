@@ -384,6 +384,12 @@ impl Cutter<'_> {
                 call.args.iter_mut().for_each(|argument| self.operand(argument));
                 Some(Expr::MethodCall(call))
             }
+            // The handle's own stores are judged as `u[i] = x` is.
+            "store" | "write" if !kind.is_private() => {
+                let mut inner = call.clone();
+                inner.args.iter_mut().for_each(|argument| self.operand(argument));
+                Some(self.cut(layer, Act::Called(Box::new(inner)), call))
+            }
             "at" if call.args.len() == 1 => {
                 self.errors.push(call, &say::PLACE_WITHOUT_INDEX, &[&window]);
                 Some(unit(span))

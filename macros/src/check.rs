@@ -123,7 +123,7 @@ fn transfer(act: &Act) -> Option<Transfer> {
         Act::Accumulate { .. } => Some(Transfer::Accumulate),
         Act::FetchOp { .. } | Act::CompareSwap { .. } => Some(Transfer::Atomic),
         Act::Fence | Act::Load { .. } | Act::Read { .. } => None,
-        Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => None,
+        Act::Store { .. } | Act::Update { .. } | Act::Write { .. } | Act::Called(_) => None,
     }
 }
 
@@ -137,7 +137,7 @@ fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Error
         }
     }
     let op = match &access.act {
-        Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => LocalOp::Store,
+        Act::Store { .. } | Act::Update { .. } | Act::Write { .. } | Act::Called(_) => LocalOp::Store,
         _ => LocalOp::Load,
     };
     if matches!(access.act, Act::Fence) {

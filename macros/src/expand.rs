@@ -334,6 +334,7 @@ impl Filler<'_> {
                     ::rma::private::update(#u, #index, |#old| #old #operator #new)
                 })
             }
+            Act::Called(call) => self.filled(&Expr::MethodCall((**call).clone())).to_token_stream(),
             Act::Fence => quote_spanned!(span=> ::rma::private::next_phase(#u)),
             Act::Read { section, buffer } => {
                 let (index, buffer) = (self.own_range(section), self.filled(buffer));

@@ -236,6 +236,8 @@ pub(crate) enum Act {
         section: Section,
         buffer: Box<Expr>,
     },
+    /// `u.store(i, value)` or `u.write(i, &buffer)`: a store by the handle's own call.
+    Called(Box<syn::ExprMethodCall>),
 }
 
 impl Act {
@@ -250,7 +252,8 @@ impl Act {
             | Act::Store { .. }
             | Act::Update { .. }
             | Act::Read { .. }
-            | Act::Write { .. } => None,
+            | Act::Write { .. }
+            | Act::Called(_) => None,
         }
     }
 
@@ -264,7 +267,7 @@ impl Act {
             Act::CompareSwap { .. } => "compare-and-swap",
             Act::Fence => "fence",
             Act::Load { .. } | Act::Read { .. } => "load",
-            Act::Store { .. } | Act::Update { .. } | Act::Write { .. } => "store",
+            Act::Store { .. } | Act::Update { .. } | Act::Write { .. } | Act::Called(_) => "store",
         }
     }
 }

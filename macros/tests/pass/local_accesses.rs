@@ -11,6 +11,9 @@ fn own(w: &Window<u64>, me: Rank) -> rma::Result<u64> {
     w[1] -= 4 + change.parse::<u64>().unwrap_or(7);
     w[1] += 2;
     assert_eq!(w.len(), 4);
+    w.store(2, w[0])?;
+    w.write(3, &[w[1]; 1])?;
+    assert_eq!((w[2], w[3]), (3, 7));
     let mut buffer = [0; 2];
     buffer.copy_from_slice(&w[..=1]);
     w[2..w.len()].copy_from_slice(&buffer);
