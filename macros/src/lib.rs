@@ -115,7 +115,7 @@ use proc_macro::TokenStream;
 ///
 /// | attribute | the epoch | one's own window meanwhile |
 /// |---|---|---|
-/// | `fence(u)` | everybody calls the function; everybody may reach everybody | loads; stores only if the phase has no put or accumulate |
+/// | `fence(u)` | everybody calls the function; everybody may reach everybody | loads, old or new where others put; stores only if the phase has no put or accumulate |
 /// | `lock(u, rank = r, exclusive)` | `r`'s window, alone | loads and stores |
 /// | `lock(u, rank = r, shared)` | `r`'s window, beside other shared holders | loads and stores |
 /// | `access(u, targets = [a, b])` | the targets' windows, which they expose meanwhile | loads and stores, unless it is exposed too |
@@ -124,6 +124,10 @@ use proc_macro::TokenStream;
 /// | `exchange(u, targets = […], origins = […])` | `exposure` and `access` at once | loads |
 /// | `local(u)` | none | a slice, `&mut [T]` |
 /// | `local(u, read)` | none | a slice, `&[T]` |
+///
+/// A load of a place into which others put in the same phase may see the old value or the new one. After the closing fence
+/// the value is sure: in the next phase, or after the function. For an exposure, that is after the function. The handle's
+/// own stores, `u.store(i, x)?` and `u.write(i, &buffer)?`, are judged as `u[i] = x` is.
 ///
 /// `fence`, `exposure`, `exchange` and `local` take the window by `&mut`, the others by `&` or `&mut`. `targets` and
 /// `origins` take an array of ranks or anything that lends a slice of them. A set names each rank once.
@@ -222,15 +226,24 @@ use proc_macro::TokenStream;
 ///
 /// # What is refused
 ///
-/// The compiler says each of these with what to write instead:
+/// The annotation says each of these with what to write instead:
 ///
-/// - a get's value, or a lent buffer, used before the epoch ends: the data are not there yet;
+/// - a get that is used where it stands, as in `u.at(r)[i] + 1.0`, and a lent buffer that is used under its own name before
+///   the epoch ends: the data are not there yet;
 /// - a store into one's own window while others may write to it, and a reference into it: use `local`;
-/// - a transfer to a rank or a window that the attribute does not open, or in an epoch that opens none;
+/// - a transfer to another parameter's window than the attribute opens, to a rank that it does not open where all of them
+///   are written as numbers, or in an epoch that opens none;
 /// - a second epoch on the same window, `await`, and transfers inside closures: nothing could close the epoch;
 /// - `nocheck` without its reason.
 ///
-/// What only the running program knows is an `rma::Error`: a rank that the epoch has not opened
+/// Two mistakes are seen by types alone, so the words are those of rustc:
+///
+/// - a get's value that has a name and is used too early has the wrong type: E0369, cannot add `{float}` to
+///   `rma::Pending<'_, f64>`. Return the value and use what the function returns;
+/// - a buffer that the body makes and lends dies too early: E0597, `buffer` does not live long enough. Get a vector by
+///   `to_vec()`, hand over by value what is put, or take the buffer as a parameter.
+///
+/// What only the running program knows is an `rma::Error`: a rank, worked out by the program, that the epoch has not opened
 /// (`TransferOutsideEpoch`), a place outside the window (`OutOfBounds`). An index into one's own memory that is out of
 /// range panics, as with a slice.
 ///

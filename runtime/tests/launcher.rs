@@ -132,6 +132,9 @@ fn wrong_calls_are_refused_with_a_sentence() {
     check(&["-n", "many", "true"], 2, "invalid digit");
     check(&["-n", "2"], 2, "<PROGRAM>");
     check(&["true"], 2, "--ranks <N>");
+    check(&["-n", "2", "--timeut", "3", "true"], 2, "'--timeut'");
+    check(&["-n", "2", "--timeut", "3", "true"], 2, "a similar argument exists: '--timeout'");
+    check(&["-n", "2", "-x", "true"], 2, "unexpected argument '-x'");
     check(&["-n", "2", "--timeout", "0", "true"], 2, "a time limit is a positive number of seconds");
     check(&["-n", "2", "--transport", "pigeon", "true"], 2, "auto, local, shm");
     check(
@@ -143,6 +146,14 @@ fn wrong_calls_are_refused_with_a_sentence() {
     check(&["-n", "2", "no-such-program"], 127, "or the name of a program on PATH");
     check(&["-n", "2", "/etc/passwd"], 126, "make the file executable");
     check(&["-n", "2", "/"], 126, "cannot start '/'");
+}
+
+#[test]
+fn options_behind_the_program_are_its_own() {
+    let script = "echo $1 $2 $3";
+    let ended = Job::start_words(["-n", "1", "sh", "-c", script, "sh", "--timeut", "-n", "--"], b"").end();
+    assert_eq!(ended.code(), Some(0), "{ended:#?}");
+    assert_eq!(ended.out, ["--timeut -n --"]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ struct Arguments {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
 
-    /// Begin each line of output with the rank that wrote it, in brackets
+    /// Begin each line of output with the rank that wrote it, as `[3]`
     #[arg(long)]
     tag_output: bool,
 
@@ -32,7 +32,7 @@ struct Arguments {
     transport: TransportName,
 
     /// The program and its arguments
-    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
 }
 
