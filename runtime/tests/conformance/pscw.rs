@@ -649,10 +649,13 @@ fn a_wait_on_a_broken_window_ends(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
     let owner = team.rank() == Rank(0);
     let Some(others) = team.split((!owner).then_some(0), 0)? else {
-        assert_eq!(kind_of(window.post(Origins::Any)?.wait(1)), ErrorKind::Poisoned);
+        let exposure = window.post(Origins::Any)?;
+        team.barrier()?; // A post that came after the others broke the window would be refused itself.
+        assert_eq!(kind_of(exposure.wait(1)), ErrorKind::Poisoned);
         team.barrier()?;
         return Ok(());
     };
+    team.barrier()?;
     if team.rank() == Rank(1) {
         let access = window.start(Rank(2), Info::Strong)?;
         others.barrier()?;
