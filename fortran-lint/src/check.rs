@@ -1,14 +1,15 @@
-//! Many files at once: parse them all, learn which procedures they define, run the rules. Never opens a file.
+//! Many files at once: parse them all, learn what they know about each other, run the rules. Never opens a file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::dataflow::{Analysis, FileContext};
+use crate::dataflow::{Analysis, FileContext, Inlined, callees, calls_library, summarize};
 use crate::finding::Finding;
 use crate::form::Form;
-use crate::model::Model;
+use crate::model::{Model, UnitId};
 use crate::options::Options;
-use crate::parse::{StatementKind, Tree, UnitKind, parse_file};
+use crate::parse::{StatementKind, Tree, parse_file};
+use crate::program::{ProcedureId, Program, levels};
 use crate::rules::RULES;
 use rma_source::Span;
 
@@ -40,38 +41,123 @@ pub struct FileReport {
     pub n_lines: usize,
 }
 
+/// A file between parsing and checking.
+struct Parsed {
+    tree: Tree,
+    form: Form,
+    model: Model,
+    inlined: Inlined,
+}
+
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
-    let parsed: Vec<(Tree, Form, Model)> = in_parallel(inputs, |input| {
+    let mut parsed: Vec<Parsed> = in_parallel(inputs, |input| {
         let (tree, form) = parse_file(&input.path, &input.bytes);
         let model = Model::new(&tree);
-        (tree, form, model)
+        Parsed { tree, form, model, inlined: Inlined::default() }
     });
-    let mut known_procedures = HashSet::new();
-    for (tree, _, model) in &parsed {
-        known_procedures.extend(procedures(tree, model));
-    }
-    let work: Vec<(&Input, &(Tree, Form, Model))> = inputs.iter().zip(&parsed).collect();
-    in_parallel(&work, |(input, (tree, form, model))| {
-        let context = FileContext { tree, model, known_procedures: &known_procedures, options };
-        let mut findings = check_file(context);
+    let program = learn(inputs, &mut parsed, options);
+    let work: Vec<(&Input, &Parsed)> = inputs.iter().zip(&parsed).collect();
+    in_parallel(&work, |(input, parsed)| {
+        let mut findings = check_file(context(parsed, &program, options));
         findings.retain(|finding| is_wanted(finding, options));
         FileReport {
             path: input.path.clone(),
             text: text_of(&input.bytes),
-            form: *form,
+            form: parsed.form,
             findings,
-            skipped: tree
+            skipped: parsed
+                .tree
                 .statements
                 .iter()
                 .filter(|statement| matches!(statement.kind, StatementKind::Unknown))
                 .map(|statement| statement.span)
                 .collect(),
-            n_statements: tree.statements.len(),
+            n_statements: parsed.tree.statements.len(),
             n_lines: input.bytes.split(|&byte| byte == b'\n').count()
                 - usize::from(input.bytes.ends_with(b"\n")),
         }
     })
+}
+
+fn context<'a>(parsed: &'a Parsed, program: &'a Program, options: &'a Options) -> FileContext<'a> {
+    FileContext { tree: &parsed.tree, model: &parsed.model, program, inlined: &parsed.inlined, options }
+}
+
+/// Gathers what the files know about each other: modules and procedures, and then what each procedure does for its
+/// callers, each behind those that it calls itself.
+fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program {
+    let mut program = Program::default();
+    for (input, parsed) in inputs.iter().zip(parsed.iter()) {
+        program.modules.add(&parsed.tree, &parsed.model);
+        program.procedures.add(&input.path, &parsed.tree, &parsed.model);
+    }
+    let units: Vec<ProcedureId> = parsed
+        .iter()
+        .enumerate()
+        .flat_map(|(file, parsed)| {
+            parsed.model.iter().map(move |(id, _)| ProcedureId { file: file as u32, unit: id.0 })
+        })
+        .collect();
+    let calls = in_parallel(&units, |&id| {
+        let parsed = &parsed[id.file as usize];
+        callees(&parsed.tree, &parsed.model, &program, id)
+    });
+    let calls: BTreeMap<ProcedureId, BTreeSet<ProcedureId>> = units.iter().copied().zip(calls).collect();
+    let wanted = concerned(parsed, &calls);
+    let is_wanted = |id: &ProcedureId| wanted.contains(id);
+    let order = calls.iter().filter(|(id, _)| is_wanted(id));
+    let order = order.map(|(&id, callees)| (id, callees.iter().copied().filter(is_wanted).collect()));
+    for level in levels(&order.collect()) {
+        for &id in &level {
+            let Parsed { tree, model, inlined, .. } = &mut parsed[id.file as usize];
+            inlined.add_unit(tree, model, &program, id);
+        }
+        let summaries = in_parallel(&level, |&id| {
+            let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
+            let unit = parsed.model.unit(UnitId(id.unit));
+            let place = place_of(input, unit.name.map_or(0, |name| name.span.start));
+            summarize(context(parsed, &program, options), UnitId(id.unit), place)
+        });
+        program.summaries.extend(level.into_iter().zip(summaries));
+    }
+    program
+}
+
+/// The units that call the library, themselves or through others, and the procedures that these call.
+fn concerned(
+    parsed: &[Parsed],
+    calls: &BTreeMap<ProcedureId, BTreeSet<ProcedureId>>,
+) -> BTreeSet<ProcedureId> {
+    let mut callers: BTreeMap<ProcedureId, Vec<ProcedureId>> = BTreeMap::new();
+    for (&caller, callees) in calls {
+        for &callee in callees {
+            callers.entry(callee).or_default().push(caller);
+        }
+    }
+    let direct = calls.keys().copied().filter(|id| {
+        let parsed = &parsed[id.file as usize];
+        calls_library(&parsed.tree, parsed.model.unit(UnitId(id.unit)))
+    });
+    let mut queue: Vec<ProcedureId> = direct.collect();
+    let mut concerned: BTreeSet<ProcedureId> = queue.iter().copied().collect();
+    while let Some(id) = queue.pop() {
+        for &caller in callers.get(&id).map_or(&[][..], Vec::as_slice) {
+            if concerned.insert(caller) {
+                queue.push(caller);
+            }
+        }
+    }
+    let callees: Vec<ProcedureId> = concerned.iter().flat_map(|id| &calls[id]).copied().collect();
+    concerned.extend(callees);
+    concerned
+}
+
+/// A place as messages of other files name it.
+fn place_of(input: &Input, at: u32) -> String {
+    let before = &input.bytes[..input.bytes.len().min(at as usize)];
+    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    format!("{}:{line}", input.path)
 }
 
 /// Checks one text on its own.
@@ -103,17 +189,6 @@ fn is_wanted(finding: &Finding, options: &Options) -> bool {
         });
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
-}
-
-fn procedures<'a>(tree: &'a Tree, model: &'a Model) -> impl Iterator<Item = String> + 'a {
-    model
-        .units
-        .iter()
-        .filter(|unit| {
-            matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure)
-        })
-        .filter_map(|unit| unit.name)
-        .map(|name| tree.symbols.name(name.symbol).to_string())
 }
 
 /// The text with every byte that belongs to no character replaced by one `?`, so that offsets stay.
