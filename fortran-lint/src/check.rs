@@ -9,7 +9,7 @@ use crate::form::Form;
 use crate::model::{Model, UnitId};
 use crate::options::Options;
 use crate::parse::{StatementKind, Tree, parse_file};
-use crate::program::{ProcedureId, Program, levels};
+use crate::program::{ProcedureId, Program, ProtectedActual, levels};
 use crate::rules::RULES;
 use rma_source::Span;
 
@@ -57,9 +57,9 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         Parsed { tree, form, model, inlined: Inlined::default() }
     });
     let program = learn(inputs, &mut parsed, options);
-    let work: Vec<(&Input, &Parsed)> = inputs.iter().zip(&parsed).collect();
-    in_parallel(&work, |(input, parsed)| {
-        let mut findings = check_file(context(parsed, &program, options));
+    let work: Vec<(u32, (&Input, &Parsed))> = (0..).zip(inputs.iter().zip(&parsed)).collect();
+    in_parallel(&work, |(index, (input, parsed))| {
+        let mut findings = check_file(context(*index, parsed, &program, options));
         findings.retain(|finding| is_wanted(finding, options));
         FileReport {
             path: input.path.clone(),
@@ -80,8 +80,20 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
     })
 }
 
-fn context<'a>(parsed: &'a Parsed, program: &'a Program, options: &'a Options) -> FileContext<'a> {
-    FileContext { tree: &parsed.tree, model: &parsed.model, program, inlined: &parsed.inlined, options }
+fn context<'a>(
+    index: u32,
+    parsed: &'a Parsed,
+    program: &'a Program,
+    options: &'a Options,
+) -> FileContext<'a> {
+    FileContext {
+        index,
+        tree: &parsed.tree,
+        model: &parsed.model,
+        program,
+        inlined: &parsed.inlined,
+        options,
+    }
 }
 
 /// Gathers what the files know about each other: modules and procedures, and then what each procedure does for its
@@ -117,11 +129,35 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
             let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
             let unit = parsed.model.unit(UnitId(id.unit));
             let place = place_of(input, unit.name.map_or(0, |name| name.span.start));
-            summarize(context(parsed, &program, options), UnitId(id.unit), place)
+            summarize(context(id.file, parsed, &program, options), UnitId(id.unit), place)
         });
         program.summaries.extend(level.into_iter().zip(summaries));
     }
+    for (input, parsed) in inputs.iter().zip(parsed.iter()) {
+        note_protected(input, parsed, &mut program);
+    }
     program
+}
+
+/// Notes which protected variables the calls of a file hand to dummy arguments.
+fn note_protected(input: &Input, parsed: &Parsed, program: &mut Program) {
+    let Parsed { tree, model, inlined, .. } = parsed;
+    let mut found = Vec::new();
+    for (expr, call) in inlined.calls() {
+        for (position, arg) in (0..).zip(&call.args) {
+            let Some(root) = arg.and_then(|arg| tree.root(arg)) else { continue };
+            let resolved = model.resolve(tree, &program.modules, call.caller, root);
+            if let Some(remedy) = resolved.remedy() {
+                let place = place_of(input, tree.span(expr).start);
+                let name = tree.symbols.name(root).into();
+                found.push(((call.callee, position), ProtectedActual { place, name, remedy }));
+            }
+        }
+    }
+    found.sort();
+    for (at, actual) in found {
+        program.protected_actuals.entry(at).or_default().push(actual);
+    }
 }
 
 /// The units that call the library, themselves or through others, and the procedures that these call.
