@@ -317,10 +317,8 @@ fn collect(a: &Analysis<'_>, id: ExprId, names: &mut Vec<Symbol>) {
                 collect(a, base, names);
             }
         }
-        ExprKind::Component { base, .. } => {
-            if !matches!(tree.expr(base).kind, ExprKind::Name(_)) {
-                collect(a, base, names);
-            }
+        ExprKind::Component { base, .. } if !matches!(tree.expr(base).kind, ExprKind::Name(_)) => {
+            collect(a, base, names);
         }
         ExprKind::Paren(inner) => collect(a, inner, names),
         ExprKind::Operation { operands, .. } => {
