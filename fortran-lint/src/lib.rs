@@ -16,6 +16,8 @@ pub mod mpi;
 pub mod finding;
 pub mod options;
 
+pub mod program;
+
 pub mod dataflow;
 pub mod rules;
 
