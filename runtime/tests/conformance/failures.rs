@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Rank, Sum, Team, Window};
+use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Plain, Rank, Sum, Team, Window};
 
-use crate::{Case, Outcome, SURVIVED, case, grace, kind_of, until};
+use crate::{Case, Outcome, SURVIVED, case, grace, kind_of, stalled, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_killed_holder_ends_the_wait, [3]).surviving(2),
@@ -14,10 +13,11 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_killed_rank_ends_a_fence, [3]).surviving(2),
     case!(a_killed_owner_ends_a_start, [2]).surviving(1),
     case!(memory_of_a_killed_peer_is_the_own_again, [2]).surviving(1),
-    case!(a_stopped_peer_wakes_and_writes, [2]).stalling().processes(),
+    case!(a_stopped_peer_wakes_and_writes, [2]).processes(),
     case!(posts_need_nobody, [3]).processes(),
     case!(a_stopped_target_is_written_to, [2]).processes(),
     case!(a_rank_that_finished_is_no_holder, [3]),
+    case!(a_deadlock_is_shown_as_a_cycle, [2]),
 ];
 
 /// Tells every rank the process of every rank.
@@ -154,7 +154,7 @@ fn a_stopped_peer_wakes_and_writes(team: &Team) -> Outcome {
     }
     let exposure = window.post(Origins::Any)?;
     until(|| is_stopped(all[1]));
-    assert_eq!(kind_of(exposure.wait(1)), ErrorKind::Stalled);
+    stalled(team, || exposure.wait(1));
     // The stopped rank may wake and write, so there is no view.
     assert_eq!(kind_of(window.local_mut().map(|_| ())), ErrorKind::Poisoned);
     signal("CONT", all[1]);
@@ -173,9 +173,8 @@ fn posts_need_nobody(team: &Team) -> Outcome {
         return Ok(());
     }
     until(|| all[1..].iter().all(|&process| is_stopped(process)));
-    let begun = Instant::now();
+    // A post that needs the others would stall, as they go on only after it.
     let exposure = window.post(Origins::Any)?;
-    assert!(begun.elapsed() < Duration::from_millis(500));
     all[1..].iter().for_each(|&process| signal("CONT", process));
     exposure.wait(2)?;
     Ok(())
@@ -215,4 +214,42 @@ fn a_rank_that_finished_is_no_holder(team: &Team) -> Outcome {
         })?;
     }
     Ok(())
+}
+
+/// Two ranks that start an access to each other before either posts: each report of a stall shows the cycle.
+// covers: RMA-PROG-11 -- the dump of what it waits for, with the cycle
+fn a_deadlock_is_shown_as_a_cycle(team: &Team) -> Outcome {
+    let first = Window::<u64>::allocate(team, 1)?;
+    let second = Window::<u64>::allocate(team, 1)?;
+    let told = Window::<u64>::allocate(team, 1)?;
+    let other = Rank(1 - team.rank().0);
+    let texts = |error: rma::Error| -> Outcome {
+        // Whoever gives up first has seen the other wait, and the other may see it gone.
+        let seen = u64::from(error.to_string().contains("wait-for cycle: "));
+        for rank in team.ranks() {
+            told.lock(rank, LockKind::Shared, |epoch| epoch.accumulate(rank, 0, Sum, 1 + 100 * seen))?;
+        }
+        until(|| told.load(0).unwrap() % 100 == u64::from(team.size()));
+        assert!(100 <= told.load(0)?, "no report of a cycle: {error}");
+        Ok(())
+    };
+    // Starts.
+    team.barrier()?;
+    texts(
+        rma::private::testing::with_limit(team, crate::STALL * 3, || first.start(other, Info::Strong))
+            .map(|_| ())
+            .expect_err("nobody posts"),
+    )?;
+    team.barrier()?;
+    told.lock(team.rank(), LockKind::Exclusive, |epoch| epoch.store(0, 0))?;
+    // Locks, held and wanted crosswise.
+    team.barrier()?;
+    let error = second.lock(team.rank(), LockKind::Exclusive, |_| {
+        team.barrier()?;
+        let crossed = rma::private::testing::with_limit(team, crate::STALL * 3, || {
+            second.lock(other, LockKind::Exclusive, |_| ())
+        });
+        Ok(Plain(crossed.expect_err("the other has it")))
+    })?;
+    texts(error)
 }

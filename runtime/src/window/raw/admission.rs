@@ -14,7 +14,7 @@ use rma_automaton::{Assertion, Call, Check, Permit};
 
 use super::{Access, RawWindow};
 use crate::error::{Error, ErrorKind, Evidence, Result};
-use crate::liveness::{self, Act, Needs, WaitFor};
+use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::exposure::{self, Admits, Closing};
 use crate::sync::phases::{Reason, Way};
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
@@ -190,6 +190,7 @@ impl RawWindow {
                 needs: Needs::Those(&is_missing),
                 act: Act::Collective,
                 detail: Some(("fence", number)),
+                blocker: NO_BLOCKER,
             };
             let heard = self.context.wait(&own.arrivals, what, || {
                 if let Some(theirs) = phases.heard(round, number) {
@@ -335,6 +336,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("exposure", u64::from(number))),
+            blocker: &|| self.missing_origin(number),
         };
         let closed = self.context.wait(&own.exposure.0.completed, what, || {
             match own.exposure.0.word.try_close(count) {
@@ -406,6 +408,14 @@ impl RawWindow {
         self.error(ErrorKind::CountExceeded, call)
             .other(format!("ranks {came} on exposure {number}"))
             .note(note)
+    }
+
+    /// An origin that an exposure waits for, if it is known who will come: one that is inside, or a member of the group.
+    fn missing_origin(&self, number: u32) -> Option<Rank> {
+        let origin = |rank: &Rank| &self.peer(self.me, rank.index()).origin;
+        let is_absent = |rank: &Rank| origin(rank).is_allowed(number) && !origin(rank).has_used(number);
+        let inside = self.members.ranks().find(|rank| origin(rank).is_at_work());
+        inside.or_else(|| self.group.get().and_then(|_| self.members.ranks().find(is_absent)))
     }
 
     fn missing_origins(&self, number: u32) -> String {
@@ -487,6 +497,7 @@ impl RawWindow {
             needs: Needs::One(target),
             act: Act::Toward(target),
             detail: Some(("last used exposure", u64::from(last))),
+            blocker: NO_BLOCKER,
         };
         let admitted = self.context.wait(&exposed.posted, what, || match exposed.word.start(record, last) {
             Ok(number) => Some(Ok(number)),
@@ -669,6 +680,17 @@ impl RawWindow {
         state.holder().or_else(waiting).map(Rank)
     }
 
+    /// A rank that has the lock of `owner`, or waits before the caller.
+    fn holder_before(&self, owner: usize) -> Option<Rank> {
+        let shares = |rank: &Rank| {
+            // Relaxed: a hint for reports.
+            *rank != self.rank() && self.peer(owner, rank.index()).shares.load(Ordering::Relaxed) != 0
+        };
+        let holder = self.control(owner).word.0.state().holder().map(Rank);
+        let first = || self.first_at(owner).filter(|&rank| rank != self.rank());
+        holder.or_else(|| self.members.ranks().find(shares)).or_else(first)
+    }
+
     /// Waits in the queue that the request has joined, or until it can join.
     #[cold]
     #[track_caller]
@@ -688,6 +710,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Toward(Rank(at as u32)),
             detail: None,
+            blocker: &|| self.holder_before(at),
         };
         if request == Err(Refusal::Full) {
             // Abandoned tickets of earlier time-outs fill the queue until the holder lets go; nobody has a slot for this
