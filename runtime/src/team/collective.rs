@@ -377,7 +377,7 @@ impl Team {
             Arrival::Last(outcome) => outcome,
             Arrival::Refused => return Err(self.refused(call)),
             Arrival::Early(generation) => {
-                let what = WaitFor::collective(call.name, &self.members, self.round.get().into());
+                let what = WaitFor::collective(call.name, &self.members, self.round.get());
                 let mut broken_since = None;
                 let passed = || match barrier.passed(generation) {
                     // The wait itself finds who is where, and says it better than the barrier does.
