@@ -1,16 +1,20 @@
 //! The window without its element type: memory of every rank, and the words that say who may touch it.
 //!
 //! Everything that dereferences window memory is in this folder, and every call checks for itself what makes it sound: a
-//! transfer moves bytes only if this handle has been admitted to its target (`admission`), and a view of the own memory is
-//! given only while nobody else is admitted, and nobody is admitted while it lives (`local`). Callers outside the folder
-//! can use it wrongly and get an error; they cannot make it race.
+//! transfer moves bytes only if this handle has been admitted to its target (`fences`, `exposures`, `locks`), and a view of
+//! the own memory is given only while nobody else is admitted, and nobody is admitted while it lives (`local`). Callers
+//! outside the folder can use it wrongly and get an error; they cannot make it race.
 //!
 //! Never knows closures, scopes or what a call's result is delivered into: `epoch` does.
 #![allow(unsafe_code)]
 
 mod admission;
 mod control;
+mod exposures;
+mod failures;
+mod fences;
 mod local;
+mod locks;
 mod rules;
 mod transfer;
 
@@ -28,7 +32,7 @@ use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
-use crate::sync::phases::{Broken, Reason};
+use crate::sync::phases::Broken;
 use crate::team::{Members, Rank, Team};
 use crate::trace;
 use crate::transport::shm::arena::Block;
@@ -381,41 +385,5 @@ impl Drop for RawWindow {
                 .ranks()
                 .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
         });
-    }
-}
-
-/// Why the window is out of use, as an error of `call`.
-impl RawWindow {
-    #[cold]
-    #[track_caller]
-    pub(crate) fn poisoned(&self, call: &'static str) -> Error {
-        let Some((rank, reason)) = self.broken().get() else {
-            return self.error(ErrorKind::Poisoned, call);
-        };
-        let rank = Rank(rank);
-        let evidence = liveness::evidence(self.context.segment(), self.members.job_rank(rank).0);
-        match (reason, evidence) {
-            (Reason::Panicked, _) => {
-                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(crate::error::Evidence::Panicked)
-            }
-            (Reason::Lost, Some(evidence)) => {
-                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence)
-            }
-            (Reason::Lost, None) => {
-                self.error(ErrorKind::Poisoned, call).note(format!("rank {rank} was lost"))
-            }
-            (Reason::TimedOut, _) => {
-                let note =
-                    format!("rank {rank} passed its time limit in a call on this window and went away");
-                self.error(ErrorKind::Poisoned, call).note(note)
-            }
-            (Reason::Dropped, _) => {
-                let note = format!("rank {rank} dropped an exposure while others were in it");
-                self.error(ErrorKind::Poisoned, call).note(note)
-            }
-            (Reason::Mismatched, _) => {
-                self.error(ErrorKind::Poisoned, call).note("the ranks came to different collective calls")
-            }
-        }
     }
 }
