@@ -165,8 +165,8 @@ fn a_panic_reaches_the_others() {
             assert_all_lost(&ended, 3, victim, "Panicked");
             ended.says("panicked on purpose");
             for line in ended.lines("got PeerLost") {
-                let numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
-                latencies.push(Duration::from_millis(numbers.last().unwrap()));
+                let mut numbers = line.split_whitespace().filter_map(|word| word.parse().ok());
+                latencies.push(Duration::from_millis(numbers.next_back().unwrap()));
             }
         }
     }

@@ -68,7 +68,7 @@ fn a_limit_ends_a_wait_with_a_report() {
         .unwrap();
     assert_eq!(reports[0].kind(), ErrorKind::Stalled);
     let text = reports[0].to_string();
-    assert!(text.contains("rank 0 waits in barrier for rank 1 since"), "{text}");
+    assert!(text.contains("rank 0 waits in barrier for rank 1 (meeting 1) since"), "{text}");
     assert!(text.contains("rank 1 does not wait"), "{text}");
     assert_eq!(reports[1].kind(), ErrorKind::PeerLost, "{}", reports[1]);
     assert_eq!(reports[1].context().evidence, Some(Evidence::Finished));
