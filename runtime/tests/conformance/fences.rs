@@ -198,7 +198,7 @@ fn panics_in_a_phase(team: &Team, phases: usize) -> Outcome {
 fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
     let mut first = Window::<u8>::allocate(team, 1)?;
     let mut second = Window::<u8>::allocate(team, 1)?;
-    let done = Window::<u8>::allocate(team, 1)?;
+    let done = crate::flags::<u8>(team, 1)?;
     let (first_id, second_id) = (first.id(), second.id());
     let window = if team.rank() == Rank(0) { &mut first } else { &mut second };
     let error = window.fence(|_| ()).expect_err("the others fence another window");
@@ -254,7 +254,7 @@ fn a_fence_meets_a_leaked_epoch(team: &Team) -> Outcome {
 
 fn a_late_rank_finds_the_window_broken(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
-    let side = Window::<u64>::allocate(team, 1)?;
+    let side = crate::flags::<u64>(team, 1)?;
     if team.rank() == Rank(0) {
         assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Stalled);
         // Rank 1 has not said that it writes, and won't get in any more: the own memory is the own again.
