@@ -63,18 +63,6 @@ impl<'a> Marks<'a> {
         });
     }
 
-    /// As [`add`](Marks::add), where nobody else adds or takes marks meanwhile.
-    #[inline]
-    pub(crate) fn add_alone(&self, start: usize, len: usize) {
-        // Relaxed: one thread at a time uses the words.
-        self.climb_alone(start, len, |word, bits| {
-            let present = word.load(Ordering::Relaxed);
-            if present & bits != bits {
-                word.store(present | bits, Ordering::Relaxed);
-            }
-        });
-    }
-
     /// Takes all marks away and gives the marked ranges as start and length, ascending and apart from each other.
     pub(crate) fn take(&self, each: impl FnMut(usize, usize)) {
         if self.words.is_empty() {
@@ -139,13 +127,6 @@ impl<'a> Marks<'a> {
             }
             each_word(first, last, |at, bits| set(level, &words[at], bits));
             level += 1;
-        });
-    }
-
-    #[inline]
-    fn climb_alone(&self, start: usize, len: usize, set: impl Fn(&AtomicU64, u64)) {
-        self.levels(start, len, |words, first, last| {
-            each_word(first, last, |at, bits| set(&words[at], bits))
         });
     }
 

@@ -82,10 +82,7 @@ mod tests {
                     let most = (bytes - start).min(1 << below(16));
                     let len = below(most + 1);
                     written[start..start + len].fill(true);
-                    match round % 2 {
-                        0 => marks.add(start, len),
-                        _ => marks.add_alone(start, len),
-                    }
+                    marks.add(start, len);
                 }
                 let mut taken = vec![false; bytes];
                 let mut end = None;

@@ -15,6 +15,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(updates_of_both_sides_are_merged, [2]).over_its_own_memory(),
     case!(example_1_by_stores, [2]).over_its_own_memory(),
     case!(example_2_loads_the_old_value, [2]).over_its_own_memory(),
+    case!(example_2_with_the_window_barrier, [2]),
+    case!(the_window_barrier_meets_a_busy_thread, [2]).over_its_own_memory(),
     case!(the_mirror_serves_while_the_owner_is_busy, [2]).over_its_own_memory(),
     case!(a_get_races_the_post, [2]).over_its_own_memory(),
     case!(one_put_moves_its_bytes_only, [2]).over_its_own_memory(),
@@ -47,17 +49,19 @@ enum Row {
     Fence,
     OwnLock,
     OwnUnlock,
+    WindowBarrier,
     Barrier,
     StartAndComplete,
     LockOfOther,
 }
 
-const TABLE: [(Row, bool, bool); 8] = [
+const TABLE: [(Row, bool, bool); 9] = [
     (Row::Post, true, true),
     (Row::Wait, true, true),
     (Row::Fence, true, true),
     (Row::OwnLock, false, true),
     (Row::OwnUnlock, true, false),
+    (Row::WindowBarrier, true, true),
     (Row::Barrier, false, false),
     (Row::StartAndComplete, false, false),
     (Row::LockOfOther, false, false),
@@ -66,8 +70,10 @@ const TABLE: [(Row, bool, bool); 8] = [
 // covers: VIS-MAP-01, VIS-MAP-03, RMA-COPY-04, RMA-COPY-05
 fn each_call_moves_what_the_table_says(team: &Team) -> Outcome {
     for (row, published, imported) in TABLE {
+        // A team of its own for the second window, which the barrier over the windows of the first is not about.
+        let other_team = team.duplicate()?;
         let mut window = Window::<u64>::create(team, vec![0; 4])?;
-        let mut second = Window::<u64>::create(team, vec![0; 4])?;
+        let mut second = Window::<u64>::create(&other_team, vec![0; 4])?;
         let owner = team.rank() == OWNER;
         // The second window has a changed byte on both sides, too, and no call.
         if owner {
@@ -150,6 +156,10 @@ fn each_call_moves_what_the_table_says(team: &Team) -> Outcome {
                 team.barrier()?;
                 put(&window)?;
                 team.barrier()?;
+            }
+            (Row::WindowBarrier, _) => {
+                team.rma_barrier()?;
+                loaded = window.load(PUT)?;
             }
             (Row::Barrier, _) => {
                 team.barrier()?;
@@ -283,6 +293,55 @@ fn example_1_by_stores(team: &Team) -> Outcome {
             assert_eq!(both, (11, 22));
             team.barrier()?;
         }
+    }
+    Ok(())
+}
+
+// covers: VIS-EX2-04 -- the values; the report is for checked mode
+fn example_2_with_the_window_barrier(team: &Team) -> Outcome {
+    let window = Window::<u64>::create(team, vec![0; 2])?;
+    team.rma_barrier()?;
+    if team.rank() == OTHER {
+        window.lock(OWNER, LockKind::Exclusive, |epoch| epoch.put(OWNER, 1, 5))?;
+    }
+    team.rma_barrier()?;
+    assert!(team.rank() != OWNER || window.load(1)? == 5);
+    Ok(())
+}
+
+/// The handle in another thread than the team: what is stored meanwhile is published by the next call that publishes, and no
+/// view sees its memory change.
+fn the_window_barrier_meets_a_busy_thread(team: &Team) -> Outcome {
+    const ROUNDS: u64 = 300;
+    let mut window = Window::<u64>::create(team, vec![0; 64])?;
+    let me = team.rank();
+    let other = Rank(1 - me.0);
+    let window = std::thread::scope(|scope| -> rma::Result<Window<u64>> {
+        let busy = scope.spawn(move || -> rma::Result<Window<u64>> {
+            for round in 1..=ROUNDS {
+                window.store(round as usize % 32, round)?;
+                window.lock(other, LockKind::Shared, |epoch| {
+                    epoch.put(other, 32 + round as usize % 32, round)
+                })?;
+                let view = window.local()?;
+                let first: Vec<u64> = view.to_vec();
+                std::thread::yield_now();
+                assert_eq!(first, view[..], "the view changes");
+            }
+            Ok(window)
+        });
+        // Refused while the other thread has something open; both ranks have to make as many barriers that are not.
+        let mut passed = 0;
+        while passed < 50 {
+            passed += usize::from(team.rma_barrier().is_ok());
+        }
+        busy.join().expect("the thread ends well")
+    })?;
+    team.rma_barrier()?;
+    let last = |at: u64| (1..=ROUNDS).rev().find(|round| round % 32 == at);
+    for at in 0..32 {
+        let seen = window.lock(other, LockKind::Shared, |epoch| epoch.get_value(other, at as usize))?;
+        assert_eq!((Some(seen), Some(window.load(32 + at as usize)?)), (last(at), last(at)));
     }
     Ok(())
 }

@@ -26,6 +26,7 @@
 )]
 
 mod atomics;
+mod barriers;
 mod copies;
 mod failures;
 mod fences;
@@ -177,6 +178,7 @@ const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
     fences::CASES,
+    barriers::CASES,
     pscw::CASES,
     locks::CASES,
     atomics::CASES,

@@ -7,15 +7,21 @@
 //! comparing the copies, since they are equal when the view begins and nobody else is admitted while it lives.
 //!
 //! A byte that both sides have written holds what the last one to move brought; the rules call such a program wrong.
+//!
+//! The window barrier of the team moves bytes too, possibly in another thread than the one that has the handle. So whoever
+//! moves holds a lock, a view begins under that lock, and nothing moves while there is a view.
 
 use std::any::Any;
-use std::cell::Cell;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{RawWindow, Target};
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
+use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
+use crate::team::{Mover, OpenEpochs};
+use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::BLOCK_ALIGNMENT;
 
 /// Bytes of the two copies that are compared at a time.
@@ -74,8 +80,31 @@ impl Private {
         self.start
     }
 
-    pub(super) fn into_copies(self, stored: Box<[AtomicU64]>) -> Copies {
-        Copies { memory: self.memory, stored, viewed: Cell::new(false), moved: Cell::new(Moved::default()) }
+    /// The two copies of a window's part.
+    pub(super) fn into_copies(
+        self,
+        mirror: *mut u8,
+        marked: Marked,
+        stored: Box<[AtomicU64]>,
+        window: &RawWindow,
+    ) -> Copies {
+        let pair = Pair {
+            private: self.start,
+            mirror,
+            bytes: window.targets[window.me].bytes,
+            marked,
+            engine: window.engine,
+            context: Arc::clone(&window.context),
+            memory: self.memory,
+            moved: Moved::default(),
+        };
+        let open = Arc::clone(&window.open);
+        Copies(Arc::new(Shared {
+            pair: Mutex::new(Some(pair)),
+            open,
+            stored,
+            viewed: AtomicBool::new(false),
+        }))
     }
 
     /// The memory that [`over`](Private::over) was given.
@@ -94,15 +123,38 @@ impl Kept {
 }
 
 /// What the owner of two copies keeps.
-pub(super) struct Copies {
-    /// Keeps the private copy alive, whose address is the window's `private`.
-    memory: Kept,
+pub(super) struct Copies(Arc<Shared>);
+
+/// What the owner's handle and its team share.
+struct Shared {
+    /// The copies, until the window goes.
+    pair: Mutex<Option<Pair>>,
+    /// What the window has open, views among it.
+    open: Arc<OpenEpochs>,
     /// What the owner's element accesses have stored since the last publish.
     stored: Box<[AtomicU64]>,
     /// A mutable view has lived since the last publish.
-    viewed: Cell<bool>,
-    moved: Cell<Moved>,
+    viewed: AtomicBool,
 }
+
+/// The two copies themselves, and what moving between them takes.
+struct Pair {
+    private: *mut u8,
+    mirror: *mut u8,
+    /// The length of both.
+    bytes: usize,
+    marked: Marked,
+    engine: Engine,
+    /// Keeps the mirror's mapping alive.
+    context: Arc<RankContext>,
+    /// Keeps the private copy alive.
+    memory: Kept,
+    moved: Moved,
+}
+
+// SAFETY: - the pointers lead into memory that the pair owns or keeps mapped, the same for all threads of the process;
+//   whoever has the pair has the lock around it.
+unsafe impl Send for Pair {}
 
 /// Where the marks of a mirror lie in the segment.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +168,12 @@ impl Marked {
     pub(super) fn behind(start: usize, bytes: usize) -> Option<Marked> {
         let offset = start.checked_add(bytes)?.checked_next_multiple_of(size_of::<AtomicU64>())?;
         Some(Marked { offset: offset as u64, words: marks::words_for(bytes) })
+    }
+
+    /// The marks of `bytes` bytes.
+    #[inline(always)]
+    fn of(self, context: &RankContext, bytes: usize) -> Marks<'_> {
+        Marks::new(context.segment().shared_slice(self.offset, self.words), bytes)
     }
 
     /// Where the words end.
@@ -139,6 +197,25 @@ pub(super) fn words(marked: Marked) -> Result<Box<[AtomicU64]>, String> {
     }
 }
 
+impl Copies {
+    /// Takes the private copy if it is the caller's. The window must not be used afterwards.
+    fn take_callers_memory(&self) -> Option<Kept> {
+        let mut pair = self.0.pair();
+        match pair.take() {
+            Some(Pair { memory: memory @ Kept::Caller(_), .. }) => Some(memory),
+            other => {
+                *pair = other;
+                None
+            }
+        }
+    }
+
+    /// Gives the copies up. Nobody moves anything between them any more.
+    pub(super) fn end(&self) {
+        drop(self.0.pair().take());
+    }
+}
+
 impl Target {
     /// Whether the rank has a private copy beside the one that transfers reach.
     pub(super) fn has_mirror(&self) -> bool {
@@ -146,38 +223,47 @@ impl Target {
     }
 }
 
-impl RawWindow {
-    /// Brings what the owner stored to where others look.
-    #[inline(always)]
-    pub(super) fn publish(&self) {
-        if let Some(copies) = &self.copies {
-            self.publish_stored(copies);
+impl Shared {
+    fn pair(&self) -> MutexGuard<'_, Option<Pair>> {
+        // Nothing panics while a pair is half moved, and one that was half moved would only move again.
+        self.pair.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mover for Shared {
+    fn publish(&self) {
+        if let Some(pair) = &mut *self.pair() {
+            pair.publish(self);
         }
     }
 
-    /// Brings what others have put to where the owner looks.
-    #[inline(always)]
-    pub(super) fn import(&self) {
-        if let Some(copies) = &self.copies {
-            self.import_marked(copies);
+    fn import(&self) {
+        if let Some(pair) = &mut *self.pair() {
+            pair.import(self);
         }
     }
+}
 
-    #[inline(never)]
-    fn publish_stored(&self, copies: &Copies) {
-        let own = &self.targets[self.me];
+impl Pair {
+    fn publish(&mut self, shared: &Shared) {
+        // A view may be storing; its end publishes.
+        if shared.open.views.get() != 0 {
+            return;
+        }
         let mut published = 0;
         let publish = |start: usize, len: usize| {
             // SAFETY: - in bounds: the marks are of the window's bytes, and comparison stays inside them.
             let from = unsafe { self.private.add(start) };
             // SAFETY: - in bounds: the mirror is as long.
-            let to = unsafe { own.data.add(start) };
-            // SAFETY: - readable: the private copy is this handle's. - writable: the mirror, to which there are no references.
+            let to = unsafe { self.mirror.add(start) };
+            // SAFETY: - readable: the private copy, of which no mutable view lives, see above. - writable: the mirror, to
+            //   which there are no references.
             unsafe { self.engine.copy(to, from, len) };
             published += len as u64;
         };
-        let stored = Marks::new(&copies.stored, own.bytes);
-        match copies.viewed.replace(false) {
+        let stored = Marks::new(&shared.stored, self.bytes);
+        // Relaxed: the lock orders it.
+        match shared.viewed.swap(false, Ordering::Relaxed) {
             false => stored.take(publish),
             // The comparison finds the marked bytes, too.
             true => {
@@ -185,46 +271,40 @@ impl RawWindow {
                 self.compare(publish);
             }
         }
-        let moved = copies.moved.get();
-        copies.moved.set(Moved { published: moved.published + published, ..moved });
+        self.moved.published += published;
     }
 
-    #[inline(never)]
-    fn import_marked(&self, copies: &Copies) {
-        // A view is a reference to the private copy. No call that imports is legal while one lives.
-        debug_assert_eq!(self.views.get(), 0, "a view lives");
-        if self.views.get() != 0 {
+    fn import(&mut self, shared: &Shared) {
+        // A view is a reference to the private copy. No call of the handle that imports is legal while one lives; the team's
+        // barrier may have looked before another thread took one.
+        if shared.open.views.get() != 0 {
             return;
         }
-        let own = &self.targets[self.me];
-        let Some(marked) = own.marked else { return };
         let mut imported = 0;
-        self.marks(marked, own).take(|start, len| {
+        self.marked.of(&self.context, self.bytes).take(|start, len| {
             // SAFETY: - in bounds: the marks are of the window's bytes.
-            let from = unsafe { own.data.add(start) };
+            let from = unsafe { self.mirror.add(start) };
             // SAFETY: - in bounds: the private copy is as long.
             let to = unsafe { self.private.add(start) };
             // SAFETY: - readable: the mirror; peers may write it at the same time, by the same routine only. - writable: the
-            //   private copy is this handle's, and no view of it lives, see above.
+            //   private copy, of which no view lives, see above; none begins, as that takes the lock that this call holds.
             unsafe { self.engine.copy(to, from, len) };
             imported += len as u64;
         });
-        let moved = copies.moved.get();
-        copies.moved.set(Moved { imported: moved.imported + imported, ..moved });
+        self.moved.imported += imported;
     }
 
     /// Gives the runs of lines in which the two copies differ. Whole lines, as nobody else is admitted after a view.
     fn compare(&self, mut differs: impl FnMut(usize, usize)) {
-        let own = &self.targets[self.me];
         let (mut mine, mut theirs) = ([0; COMPARED_BYTES], [0; COMPARED_BYTES]);
         let mut run = 0..0;
-        for start in (0..own.bytes).step_by(COMPARED_BYTES) {
-            let len = COMPARED_BYTES.min(own.bytes - start);
+        for start in (0..self.bytes).step_by(COMPARED_BYTES) {
+            let len = COMPARED_BYTES.min(self.bytes - start);
             // SAFETY: - in bounds: `start` is below the window's length.
             let private = unsafe { self.private.add(start) };
             // SAFETY: - in bounds: the mirror is as long.
-            let mirror = unsafe { own.data.add(start) };
-            // SAFETY: - readable: the private copy is this handle's. - writable: a buffer of its own.
+            let mirror = unsafe { self.mirror.add(start) };
+            // SAFETY: - readable: the private copy, of which no mutable view lives. - writable: a buffer of its own.
             unsafe { self.engine.copy(mine.as_mut_ptr(), private, len) };
             // SAFETY: - readable: the mirror. - writable: a buffer of its own.
             unsafe { self.engine.copy(theirs.as_mut_ptr(), mirror, len) };
@@ -245,6 +325,49 @@ impl RawWindow {
         }
         differs(run.start, run.len());
     }
+}
+
+impl RawWindow {
+    /// Brings what the owner stored to where others look.
+    #[inline(always)]
+    pub(super) fn publish(&self) {
+        if let Some(copies) = &self.copies {
+            copies.0.publish();
+        }
+    }
+
+    /// Brings what others have put to where the owner looks.
+    #[inline(always)]
+    pub(super) fn import(&self) {
+        if let Some(copies) = &self.copies {
+            debug_assert_eq!(self.open.views.get(), 0, "a view lives");
+            copies.0.import();
+        }
+    }
+
+    /// Counts a view that begins. The first one imports.
+    #[inline(always)]
+    pub(super) fn begin_view(&self) {
+        let views = self.open.views.get();
+        match &self.copies {
+            Some(copies) if views == 0 => {
+                let mut pair = copies.0.pair();
+                if let Some(pair) = &mut *pair {
+                    pair.import(&copies.0);
+                }
+                // Under the lock, so that whoever moves sees it.
+                self.open.views.set(1);
+            }
+            _ => self.open.views.set(views + 1),
+        }
+    }
+
+    /// Lets the team's barrier move what this window has to move.
+    pub(super) fn join_barriers(&self) {
+        if let Some(copies) = &self.copies {
+            self.open.moves_by(Arc::clone(&copies.0) as Arc<dyn Mover>);
+        }
+    }
 
     /// Notes that a transfer of this handle has written to a target.
     #[inline(always)]
@@ -256,19 +379,14 @@ impl RawWindow {
 
     #[inline(never)]
     fn mark(&self, marked: Marked, there: &Target, start: usize, bytes: usize) {
-        self.marks(marked, there).add(start, bytes);
-    }
-
-    #[inline(always)]
-    fn marks(&self, marked: Marked, there: &Target) -> Marks<'_> {
-        Marks::new(self.context.segment().shared_slice(marked.offset, marked.words), there.bytes)
+        marked.of(&self.context, there.bytes).add(start, bytes);
     }
 
     /// Notes that the owner has stored to its own memory, other than through a view.
     #[inline(always)]
     pub(super) fn stored(&self, start: usize, bytes: usize) {
         if let Some(copies) = &self.copies {
-            Marks::new(&copies.stored, self.targets[self.me].bytes).add_alone(start, bytes);
+            Marks::new(&copies.0.stored, self.targets[self.me].bytes).add(start, bytes);
         }
     }
 
@@ -276,13 +394,14 @@ impl RawWindow {
     #[inline(always)]
     pub(super) fn may_store(&self) {
         if let Some(copies) = &self.copies {
-            copies.viewed.set(true);
+            copies.0.viewed.store(true, Ordering::Relaxed); // Relaxed: the lock of the copies orders it.
         }
     }
 
     /// The bytes that this handle's calls have moved between the copies.
     pub(crate) fn moved(&self) -> Moved {
-        self.copies.as_ref().map(|copies| copies.moved.get()).unwrap_or_default()
+        let moved = |copies: &Copies| copies.0.pair().as_ref().map(|pair| pair.moved);
+        self.copies.as_ref().and_then(moved).unwrap_or_default()
     }
 
     /// Whether the own memory has two copies.
@@ -295,15 +414,13 @@ impl RawWindow {
     /// # Errors
     /// `System` if there is no memory for a copy.
     #[track_caller]
-    pub(crate) fn into_memory<T: Element>(mut self, call: &'static str) -> Result<Vec<T>> {
+    pub(crate) fn into_memory<T: Element>(self, call: &'static str) -> Result<Vec<T>> {
         // What is open is closed before the private copy goes, as closing publishes.
         self.close_leaked();
-        match self.copies.take() {
-            Some(Copies { memory: memory @ Kept::Caller(_), .. }) => {
-                Ok(memory.into_vec().unwrap_or_default())
-            }
-            other => {
-                self.copies = other;
+        let memory = self.copies.as_ref().and_then(Copies::take_callers_memory);
+        match memory {
+            Some(memory) => Ok(memory.into_vec().unwrap_or_default()),
+            None => {
                 let len = self.targets[self.me].bytes / size_of::<T>();
                 let mut copy = Vec::new();
                 if copy.try_reserve_exact(len).is_err() {
