@@ -1,6 +1,7 @@
 //! Many files at once: parse them all, learn what they know about each other, run the rules. Never opens a file.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::dataflow::{Analysis, FileContext, Inlined, callees, calls_library, summarize};
@@ -11,7 +12,8 @@ use crate::options::Options;
 use crate::parse::{StatementKind, Tree, parse_file};
 use crate::program::{ProcedureId, Program, ProtectedActual, levels};
 use crate::rules::RULES;
-use rma_source::Span;
+use crate::source::{Origin, Place};
+use rma_source::{FileId, SourceFile, SourceMap, Span};
 
 /// One source text.
 #[derive(Clone, Debug)]
@@ -34,11 +36,40 @@ pub struct FileReport {
     /// Findings in the order of their places.
     pub findings: Vec<Finding>,
     /// Statements that were not understood.
-    pub skipped: Vec<Span>,
-    /// All statements.
+    pub skipped: Vec<Skipped>,
+    /// Included files that were not found and may declare something.
+    pub missing: Vec<Skipped>,
+    /// Texts of included files into which a place leads: `FileId(1)` is the first of them.
+    pub included: Vec<SourceFile>,
+    /// Files that were read: itself, and the included ones that no report counts before this one.
+    pub n_files: usize,
+    /// All statements of these files.
     pub n_statements: usize,
-    /// Lines.
+    /// Lines of these files.
     pub n_lines: usize,
+}
+
+/// A statement or an included file that was passed over.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Skipped {
+    /// The file, as in [`Finding::file`].
+    pub file: FileId,
+    /// The place.
+    pub span: Span,
+    /// Why.
+    pub reason: String,
+}
+
+impl FileReport {
+    /// All texts that places of this report lead into.
+    pub fn sources(&self) -> SourceMap {
+        let mut map = SourceMap::new();
+        map.add(SourceFile::new(self.path.clone(), self.text.clone()));
+        for file in &self.included {
+            map.add(file.clone());
+        }
+        map
+    }
 }
 
 /// A file between parsing and checking.
@@ -52,32 +83,140 @@ struct Parsed {
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
     let mut parsed: Vec<Parsed> = in_parallel(inputs, |input| {
-        let (tree, form) = parse_file(&input.path, &input.bytes);
+        let (tree, form) = parse_file(&input.path, &input.bytes, &options.reading);
         let model = Model::new(&tree);
         Parsed { tree, form, model, inlined: Inlined::default() }
     });
     let program = learn(inputs, &mut parsed, options);
-    let work: Vec<(u32, (&Input, &Parsed))> = (0..).zip(inputs.iter().zip(&parsed)).collect();
-    in_parallel(&work, |(index, (input, parsed))| {
-        let mut findings = check_file(context(*index, parsed, &program, options));
+    let owners = owners(&parsed);
+    let work: Vec<(u32, &Input, &Parsed)> = inputs
+        .iter()
+        .zip(&parsed)
+        .enumerate()
+        .map(|(i, (input, parsed))| (i as u32, input, parsed))
+        .collect();
+    let mut reports = in_parallel(&work, |&(i, input, parsed)| {
+        let mut findings = check_file(context(i, parsed, &program, options));
         findings.retain(|finding| is_wanted(finding, options));
-        FileReport {
-            path: input.path.clone(),
-            text: text_of(&input.bytes),
-            form: parsed.form,
-            findings,
-            skipped: parsed
-                .tree
-                .statements
-                .iter()
-                .filter(|statement| matches!(statement.kind, StatementKind::Unknown))
-                .map(|statement| statement.span)
-                .collect(),
-            n_statements: parsed.tree.statements.len(),
-            n_lines: input.bytes.split(|&byte| byte == b'\n').count()
-                - usize::from(input.bytes.ends_with(b"\n")),
+        report(i, input, parsed, findings, &owners)
+    });
+    say_once(&mut reports);
+    reports
+}
+
+/// What is said about a file; `owners` tells which of the files that it includes it speaks for.
+fn report(
+    i: u32,
+    input: &Input,
+    parsed: &Parsed,
+    mut findings: Vec<Finding>,
+    owners: &HashMap<Arc<str>, u32>,
+) -> FileReport {
+    let Parsed { tree, form, model, .. } = parsed;
+    let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(&i);
+    let mut locator = Locator { origin: &tree.origin, texts: Vec::new() };
+    for finding in &mut findings {
+        (finding.file, finding.span) = locator.locate(finding.span);
+        for related in &mut finding.related {
+            (related.file, related.span) = locator.locate(related.span);
         }
-    })
+    }
+    let mut skipped = Vec::new();
+    let mut n_statements = 0;
+    for statement in &tree.statements {
+        if !is_own(&tree.origin.place(statement.span)) {
+            continue;
+        }
+        n_statements += 1;
+        if matches!(statement.kind, StatementKind::Unknown) {
+            let (file, span) = locator.locate(statement.span);
+            skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+        }
+    }
+    let mut missing: Vec<Skipped> = model
+        .units
+        .iter()
+        .flat_map(|unit| &unit.includes)
+        .filter(|include| include.may_hold_names() && is_own(&tree.origin.place(include.span)))
+        .map(|include| {
+            let (file, span) = locator.locate(include.span);
+            Skipped { file, span, reason: format!("`{}` was found nowhere", include.name) }
+        })
+        .collect();
+    // A file that is included twice says everything twice.
+    skipped.sort();
+    skipped.dedup();
+    missing.sort();
+    missing.dedup();
+    let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(&i));
+    let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
+    FileReport {
+        path: input.path.clone(),
+        text: text_of(&input.bytes),
+        form: *form,
+        findings,
+        skipped,
+        missing,
+        n_files: 1 + own.count(),
+        included: locator.texts.into_iter().map(|(_, text)| text).collect(),
+        n_statements,
+        n_lines: n_lines(&input.bytes) + included_lines,
+    }
+}
+
+/// Which input reports on which file: itself, and on each included file that is no input the first one including it.
+fn owners(parsed: &[Parsed]) -> HashMap<Arc<str>, u32> {
+    let mut owners = HashMap::new();
+    for (i, parsed) in parsed.iter().enumerate() {
+        owners.insert(parsed.tree.origin.files[0].path.clone(), i as u32);
+    }
+    for (i, parsed) in parsed.iter().enumerate() {
+        for file in &parsed.tree.origin.files[1..] {
+            owners.entry(file.path.clone()).or_insert(i as u32);
+        }
+    }
+    owners
+}
+
+/// Turns places of an expanded text into places in files, and gathers the texts of those.
+struct Locator<'a> {
+    origin: &'a Origin,
+    texts: Vec<(u32, SourceFile)>,
+}
+
+impl Locator<'_> {
+    fn locate(&mut self, span: Span) -> (FileId, Span) {
+        let place = self.origin.place(span);
+        if place.file == 0 {
+            return (FileId(0), place.span);
+        }
+        let known = self.texts.iter().position(|(file, _)| *file == place.file);
+        let i = known.unwrap_or_else(|| {
+            let file = &self.origin.files[place.file as usize];
+            self.texts.push((place.file, SourceFile::new(&*file.path, text_of(&file.bytes))));
+            self.texts.len() - 1
+        });
+        (FileId(i as u32 + 1), place.span)
+    }
+}
+
+/// A finding in an included file stands in the report of each file that includes it; the first one is enough.
+fn say_once(reports: &mut [FileReport]) {
+    let mut seen = HashSet::new();
+    for report in reports {
+        let FileReport { findings, included, .. } = report;
+        findings.retain(|finding| match finding.file.0.checked_sub(1) {
+            Some(i) => {
+                let path = included[i as usize].path().to_string();
+                seen.insert((path, finding.span, finding.rule, finding.message.clone()))
+            }
+            None => true,
+        });
+    }
+}
+
+fn n_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"))
 }
 
 fn context<'a>(
@@ -128,7 +267,7 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
         let summaries = in_parallel(&level, |&id| {
             let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
             let unit = parsed.model.unit(UnitId(id.unit));
-            let place = place_of(input, unit.name.map_or(0, |name| name.span.start));
+            let place = place_of(input, &parsed.tree, unit.name.map_or(Span::at(0), |name| name.span));
             summarize(context(id.file, parsed, &program, options), UnitId(id.unit), place)
         });
         program.summaries.extend(level.into_iter().zip(summaries));
@@ -148,7 +287,7 @@ fn note_protected(input: &Input, parsed: &Parsed, program: &mut Program) {
             let Some(root) = arg.and_then(|arg| tree.root(arg)) else { continue };
             let resolved = model.resolve(tree, &program.modules, call.caller, root);
             if let Some(remedy) = resolved.remedy() {
-                let place = place_of(input, tree.span(expr).start);
+                let place = place_of(input, tree, tree.span(expr));
                 let name = tree.symbols.name(root).into();
                 found.push(((call.callee, position), ProtectedActual { place, name, remedy }));
             }
@@ -190,10 +329,17 @@ fn concerned(
 }
 
 /// A place as messages of other files name it.
-fn place_of(input: &Input, at: u32) -> String {
-    let before = &input.bytes[..input.bytes.len().min(at as usize)];
-    let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-    format!("{}:{line}", input.path)
+fn place_of(input: &Input, tree: &Tree, span: Span) -> String {
+    let place = tree.origin.place(span);
+    let (path, bytes) = match place.file {
+        0 => (&*input.path, input.bytes.as_slice()),
+        file => {
+            let file = &tree.origin.files[file as usize];
+            (&*file.path, &*file.bytes)
+        }
+    };
+    let before = &bytes[..bytes.len().min(place.span.start as usize)];
+    format!("{path}:{}", before.iter().filter(|&&byte| byte == b'\n').count() + 1)
 }
 
 /// Checks one text on its own.

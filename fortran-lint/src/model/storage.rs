@@ -5,7 +5,7 @@ use rma_source::Span;
 use super::modules::{Found, HARMLESS_MODULES, Modules, OuterUse};
 use super::scope::{Model, SAVE_ALL, Unit, UnitId, Variable, is_assumed_shape};
 use crate::options::Standard;
-use crate::parse::{Attributes, List, Symbol, Tree, UnitKind};
+use crate::parse::{Attributes, Include, List, Symbol, Tree, UnitKind};
 
 /// Where a variable lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -71,9 +71,6 @@ impl Resolved {
                 .is_some_and(|shape| is_assumed_shape(tree, shape))
     }
 }
-
-/// Included files that declare constants and procedures only.
-const HARMLESS_INCLUDES: &[&str] = &["mpif.h", "mpif-ext.h", "mpif-config.h", "mpiof.h"];
 
 impl Model {
     /// What a name means in a unit.
@@ -240,12 +237,12 @@ impl Resolved {
 impl Unit {
     /// Whether an included file that was not read may declare variables.
     pub fn has_unseen_names(&self) -> bool {
-        self.includes.iter().any(|name| !is_harmless_include(name))
+        self.includes.iter().any(Include::may_hold_names)
     }
 
     /// Whether it includes `mpif.h`.
     pub fn includes_header(&self) -> bool {
-        self.includes.iter().any(|name| file_name(name).eq_ignore_ascii_case("mpif.h"))
+        self.includes.iter().any(|include| file_name(&include.name).eq_ignore_ascii_case("mpif.h"))
     }
 
     /// Its USE statements by the names themselves.
@@ -274,11 +271,6 @@ pub fn is_shared_name(name: &str) -> bool {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-fn is_harmless_include(name: &str) -> bool {
-    let file = file_name(name);
-    HARMLESS_INCLUDES.iter().any(|known| file.eq_ignore_ascii_case(known))
 }
 
 /// Whether a compiler must assume that a call changes a variable.

@@ -28,6 +28,7 @@
 //! ```
 
 use rma_automaton::ErrorKind;
+use rma_source::FileId;
 
 use super::support::{relate, shown};
 use crate::dataflow::{Analysis, Epochs, EventKind, Fault};
@@ -53,6 +54,7 @@ fn report(a: &Analysis<'_>, fault: &Fault) -> Option<Finding> {
     let mut found = Finding {
         rule: "FR21",
         level: Level::Error,
+        file: FileId(0),
         span: event.span,
         label: "",
         message,
