@@ -207,6 +207,7 @@ fn options(arguments: &CheckArguments) -> Options {
             Std::F2023 => Standard::F2023,
         },
         dummies: arguments.dummy.clone(),
+        ..Options::default()
     }
 }
 

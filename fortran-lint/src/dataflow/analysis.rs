@@ -27,7 +27,7 @@ pub struct FileContext<'a> {
 }
 
 /// By which door the unit reaches MPI.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Binding {
     /// `include 'mpif.h'`: no interfaces.
     Mpif,
@@ -36,6 +36,7 @@ pub enum Binding {
     /// `use mpi_f08`
     F08,
     /// Through something that is not seen.
+    #[default]
     Unknown,
 }
 
@@ -91,12 +92,12 @@ impl<'a> Analysis<'a> {
     /// Prepares a unit; `None` when it calls nothing of interest.
     pub fn new(file: FileContext<'a>, id: UnitId) -> Option<Analysis<'a>> {
         let unit = file.model.unit(id);
-        if !calls_library(file.tree, unit) {
+        if !calls_library(file, unit) {
             return None;
         }
         let flow = Flow::new(file.tree, unit);
         let Events { events, starts, calls, aliases } =
-            Collector::new(file.tree, file.model, id).collect(&flow);
+            Collector::new(file.tree, file.model, id, &file.options.wrappers).collect(&flow);
         let copies = Copies::new(file.tree, &flow);
         let mut analysis = Analysis {
             file,
@@ -300,7 +301,8 @@ impl<'a> Analysis<'a> {
     /// Whether the compiler cannot look into the procedure.
     pub fn is_opaque(&self, call: &Call) -> bool {
         let name = self.name(call.name);
-        if self.file.options.dummies.iter().any(|dummy| dummy.eq_ignore_ascii_case(name)) {
+        let Options { dummies, sync_routine, .. } = self.file.options;
+        if dummies.iter().chain(sync_routine).any(|dummy| dummy.eq_ignore_ascii_case(name)) {
             return true;
         }
         !self.file.known_procedures.contains(name) && !is_intrinsic(name)
@@ -334,13 +336,14 @@ impl<'a> Analysis<'a> {
 }
 
 /// Names of the library among the statements of a unit, or a pointer made from an address.
-fn calls_library(tree: &Tree, unit: &Unit) -> bool {
+fn calls_library(file: FileContext<'_>, unit: &Unit) -> bool {
+    let tree = file.tree;
     unit.body.iter().any(|step| {
         let crate::model::Step::Statement(i) = step else { return false };
         let StatementKind::Call { procedure, .. } = tree.statements[*i as usize].kind else { return false };
         let ExprKind::Name(name) = tree.expr(procedure).kind else { return false };
         let name = tree.symbols.name(name);
-        crate::mpi::is_library_name(name) || name == "c_f_pointer"
+        file.options.wrappers.concerns(name) || name == "c_f_pointer"
     })
 }
 
@@ -376,5 +379,5 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         }
         next = unit.parent;
     }
-    file.model.units.iter().find_map(of_unit).unwrap_or(Binding::Unknown)
+    file.model.units.iter().find_map(of_unit).unwrap_or(file.options.binding)
 }

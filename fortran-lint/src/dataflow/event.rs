@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rma_source::Span;
 
 use crate::model::{Flow, Model, Resolved, UnitId};
-use crate::mpi::{self, Part, Procedure};
+use crate::mpi::{Part, Procedure, Wrappers};
 use crate::parse::{BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree};
 
 /// How a variable is written.
@@ -316,14 +316,20 @@ pub(super) struct Collector<'a> {
     tree: &'a Tree,
     model: &'a Model,
     unit: UnitId,
+    wrappers: &'a Wrappers,
     resolved: HashMap<Symbol, Resolved>,
     out: Events,
     node: u32,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(tree: &'a Tree, model: &'a Model, unit: UnitId) -> Collector<'a> {
-        Collector { tree, model, unit, resolved: HashMap::new(), out: Events::default(), node: 0 }
+    pub(super) fn new(
+        tree: &'a Tree,
+        model: &'a Model,
+        unit: UnitId,
+        wrappers: &'a Wrappers,
+    ) -> Collector<'a> {
+        Collector { tree, model, unit, wrappers, resolved: HashMap::new(), out: Events::default(), node: 0 }
     }
 
     pub(super) fn collect(mut self, flow: &Flow) -> Events {
@@ -550,7 +556,7 @@ impl<'a> Collector<'a> {
         let tree = self.tree;
         let Some(name) = tree.root(procedure) else { return };
         let is_plain = matches!(tree.expr(procedure).kind, ExprKind::Name(_));
-        match mpi::find(tree.symbols.name(name)).filter(|_| is_plain) {
+        match self.wrappers.find(tree.symbols.name(name)).filter(|_| is_plain) {
             Some(known) => self.library_call(name, tree.span(procedure), known, args),
             None => self.user_call(name, tree.span(procedure), args),
         }
