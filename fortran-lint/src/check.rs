@@ -1,6 +1,7 @@
 //! Many files at once: parse them all, learn which procedures they define, run the rules. Never opens a file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::dataflow::{Analysis, FileContext};
@@ -10,7 +11,8 @@ use crate::model::Model;
 use crate::options::Options;
 use crate::parse::{StatementKind, Tree, UnitKind, parse_file};
 use crate::rules::RULES;
-use rma_source::Span;
+use crate::source::{Origin, Place};
+use rma_source::{FileId, SourceFile, SourceMap, Span};
 
 /// One source text.
 #[derive(Clone, Debug)]
@@ -33,45 +35,180 @@ pub struct FileReport {
     /// Findings in the order of their places.
     pub findings: Vec<Finding>,
     /// Statements that were not understood.
-    pub skipped: Vec<Span>,
-    /// All statements.
+    pub skipped: Vec<Skipped>,
+    /// Included files that were not found and may declare something.
+    pub missing: Vec<Skipped>,
+    /// Texts of included files into which a place leads: `FileId(1)` is the first of them.
+    pub included: Vec<SourceFile>,
+    /// Files that were read: itself, and the included ones that no report counts before this one.
+    pub n_files: usize,
+    /// All statements of these files.
     pub n_statements: usize,
-    /// Lines.
+    /// Lines of these files.
     pub n_lines: usize,
+}
+
+/// A statement or an included file that was passed over.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Skipped {
+    /// The file, as in [`Finding::file`].
+    pub file: FileId,
+    /// The place.
+    pub span: Span,
+    /// Why.
+    pub reason: String,
+}
+
+impl FileReport {
+    /// All texts that places of this report lead into.
+    pub fn sources(&self) -> SourceMap {
+        let mut map = SourceMap::new();
+        map.add(SourceFile::new(self.path.clone(), self.text.clone()));
+        for file in &self.included {
+            map.add(file.clone());
+        }
+        map
+    }
+}
+
+/// A file that was read.
+struct Parsed {
+    tree: Tree,
+    form: Form,
+    model: Model,
 }
 
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
-    let parsed: Vec<(Tree, Form, Model)> = in_parallel(inputs, |input| {
-        let (tree, form) = parse_file(&input.path, &input.bytes);
+    let parsed: Vec<Parsed> = in_parallel(inputs, |input| {
+        let (tree, form) = parse_file(&input.path, &input.bytes, &options.reading);
         let model = Model::new(&tree);
-        (tree, form, model)
+        Parsed { tree, form, model }
     });
     let mut known_procedures = HashSet::new();
-    for (tree, _, model) in &parsed {
+    for Parsed { tree, model, .. } in &parsed {
         known_procedures.extend(procedures(tree, model));
     }
-    let work: Vec<(&Input, &(Tree, Form, Model))> = inputs.iter().zip(&parsed).collect();
-    in_parallel(&work, |(input, (tree, form, model))| {
+    let owners = owners(inputs, &parsed);
+    let work: Vec<(u32, &Input, &Parsed)> = inputs
+        .iter()
+        .zip(&parsed)
+        .enumerate()
+        .map(|(i, (input, parsed))| (i as u32, input, parsed))
+        .collect();
+    let mut reports = in_parallel(&work, |(i, input, parsed)| {
+        let Parsed { tree, form, model } = parsed;
         let context = FileContext { tree, model, known_procedures: &known_procedures, options };
         let mut findings = check_file(context);
         findings.retain(|finding| is_wanted(finding, options));
+        let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(i);
+        let mut locator = Locator { origin: &tree.origin, texts: Vec::new() };
+        for finding in &mut findings {
+            (finding.file, finding.span) = locator.locate(finding.span);
+            for related in &mut finding.related {
+                (related.file, related.span) = locator.locate(related.span);
+            }
+        }
+        let mut skipped = Vec::new();
+        let mut n_statements = 0;
+        for statement in &tree.statements {
+            if !is_own(&tree.origin.place(statement.span)) {
+                continue;
+            }
+            n_statements += 1;
+            if matches!(statement.kind, StatementKind::Unknown) {
+                let (file, span) = locator.locate(statement.span);
+                skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+            }
+        }
+        let mut missing: Vec<Skipped> = model
+            .units
+            .iter()
+            .flat_map(|unit| &unit.includes)
+            .filter(|include| include.may_hold_names() && is_own(&tree.origin.place(include.span)))
+            .map(|include| {
+                let (file, span) = locator.locate(include.span);
+                Skipped { file, span, reason: format!("`{}` was found nowhere", include.name) }
+            })
+            .collect();
+        // A file that is included twice says everything twice.
+        skipped.sort();
+        skipped.dedup();
+        missing.sort();
+        missing.dedup();
+        let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(i));
+        let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
         FileReport {
             path: input.path.clone(),
             text: text_of(&input.bytes),
             form: *form,
             findings,
-            skipped: tree
-                .statements
-                .iter()
-                .filter(|statement| matches!(statement.kind, StatementKind::Unknown))
-                .map(|statement| statement.span)
-                .collect(),
-            n_statements: tree.statements.len(),
-            n_lines: input.bytes.split(|&byte| byte == b'\n').count()
-                - usize::from(input.bytes.ends_with(b"\n")),
+            skipped,
+            missing,
+            n_files: 1 + own.count(),
+            included: locator.texts.into_iter().map(|(_, text)| text).collect(),
+            n_statements,
+            n_lines: n_lines(&input.bytes) + included_lines,
         }
-    })
+    });
+    say_once(&mut reports);
+    reports
+}
+
+/// Which input reports on which file: itself, and on each included file that is no input the first one including it.
+fn owners(inputs: &[Input], parsed: &[Parsed]) -> HashMap<Arc<str>, u32> {
+    let mut owners = HashMap::new();
+    for (i, parsed) in parsed.iter().enumerate() {
+        owners.insert(parsed.tree.origin.files[0].path.clone(), i as u32);
+    }
+    debug_assert!(owners.len() <= inputs.len(), "every input has one path");
+    for (i, parsed) in parsed.iter().enumerate() {
+        for file in &parsed.tree.origin.files[1..] {
+            owners.entry(file.path.clone()).or_insert(i as u32);
+        }
+    }
+    owners
+}
+
+/// Turns places of an expanded text into places in files, and gathers the texts of those.
+struct Locator<'a> {
+    origin: &'a Origin,
+    texts: Vec<(u32, SourceFile)>,
+}
+
+impl Locator<'_> {
+    fn locate(&mut self, span: Span) -> (FileId, Span) {
+        let place = self.origin.place(span);
+        if place.file == 0 {
+            return (FileId(0), place.span);
+        }
+        let known = self.texts.iter().position(|(file, _)| *file == place.file);
+        let i = known.unwrap_or_else(|| {
+            let file = &self.origin.files[place.file as usize];
+            self.texts.push((place.file, SourceFile::new(&*file.path, text_of(&file.bytes))));
+            self.texts.len() - 1
+        });
+        (FileId(i as u32 + 1), place.span)
+    }
+}
+
+/// A finding in an included file stands in the report of each file that includes it; the first one is enough.
+fn say_once(reports: &mut [FileReport]) {
+    let mut seen = HashSet::new();
+    for report in reports {
+        let FileReport { findings, included, .. } = report;
+        findings.retain(|finding| match finding.file.0.checked_sub(1) {
+            Some(i) => {
+                let path = included[i as usize].path().to_string();
+                seen.insert((path, finding.span, finding.rule, finding.message.clone()))
+            }
+            None => true,
+        });
+    }
+}
+
+fn n_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"))
 }
 
 /// Checks one text on its own.

@@ -3,6 +3,7 @@
 use crate::dataflow::Binding;
 use crate::finding::Level;
 use crate::mpi::Wrappers;
+use crate::source::Reading;
 
 /// The language standard that remedies are judged by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -45,6 +46,8 @@ pub struct Options {
     pub wrappers: Wrappers,
     /// The empty external routine of the code, whose call keeps a variable in memory.
     pub sync_routine: Option<String>,
+    /// How files are read.
+    pub reading: Reading,
 }
 
 impl Default for Options {
@@ -58,6 +61,7 @@ impl Default for Options {
             binding: Binding::Unknown,
             wrappers: Wrappers::default(),
             sync_routine: None,
+            reading: Reading::default(),
         }
     }
 }

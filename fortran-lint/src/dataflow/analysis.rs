@@ -357,10 +357,9 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         if uses("mpi") {
             return Some(Binding::UseMpi);
         }
-        let has_header = unit
-            .includes
-            .iter()
-            .any(|name| name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("mpif.h")));
+        let has_header = unit.includes.iter().any(|include| {
+            include.name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("mpif.h"))
+        });
         has_header.then_some(Binding::Mpif)
     };
     let mut next = Some(id);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rma_source::Span;
 
 use crate::parse::{
-    Attributes, Entity, ExprKind, List, Mark, Name, StatementKind, Symbol, Tree, TypeSpec, UnitKind,
+    Attributes, Entity, ExprKind, Include, List, Mark, Name, StatementKind, Symbol, Tree, TypeSpec, UnitKind,
 };
 
 /// Index of a unit in its [`Model`].
@@ -76,8 +76,8 @@ pub struct Unit {
     pub dummies: Vec<Symbol>,
     /// USE statements.
     pub uses: Vec<Use>,
-    /// Included files, by INCLUDE or `#include`.
-    pub includes: Vec<String>,
+    /// Included files, by INCLUDE or `#include`. The statements of those that were read are in `body`.
+    pub includes: Vec<Include>,
     /// IMPLICIT NONE stands in it.
     pub is_implicit_none: bool,
     /// EQUIVALENCE sets whose members are in COMMON through one of them.
@@ -233,9 +233,10 @@ impl Builder<'_> {
                 self.mark(mark);
                 next_mark += 1;
             }
-            while let Some((_, name)) = tree.includes.get(next_include).filter(|(at, _)| *at as usize <= i) {
+            while let Some((_, include)) = tree.includes.get(next_include).filter(|(at, _)| *at as usize <= i)
+            {
                 if let Some(unit) = self.current() {
-                    unit.includes.push(name.clone());
+                    unit.includes.push(include.clone());
                 }
                 next_include += 1;
             }
@@ -423,7 +424,10 @@ impl Builder<'_> {
             S::Use { module, has_only, names } => {
                 unit.uses.push(Use { module: module.symbol, has_only: *has_only, names: names.clone() });
             }
-            S::Include(name) => unit.includes.push(name.clone()),
+            S::Include { name, inclusion } => {
+                let span = tree.statements[i as usize].span;
+                unit.includes.push(Include { name: name.clone(), inclusion: *inclusion, span });
+            }
             _ => {}
         }
     }

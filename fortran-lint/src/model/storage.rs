@@ -4,7 +4,7 @@ use rma_source::Span;
 
 use super::scope::{Model, SAVE_ALL, Unit, UnitId, Variable, is_assumed_shape};
 use crate::options::Standard;
-use crate::parse::{Attributes, Symbol, Tree, UnitKind};
+use crate::parse::{Attributes, Include, Symbol, Tree, UnitKind};
 
 /// Where a variable lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -59,9 +59,6 @@ impl Resolved {
     }
 }
 
-/// Included files that declare constants and procedures only.
-const HARMLESS_INCLUDES: &[&str] = &["mpif.h", "mpif-ext.h", "mpif-config.h", "mpiof.h"];
-
 /// Modules that hold no variables of the program.
 const HARMLESS_MODULES: &[&str] = &[
     "mpi",
@@ -115,7 +112,7 @@ impl Model {
                     }
                 }
             }
-            may_be_imported |= here.includes.iter().any(|name| !is_harmless_include(name));
+            may_be_imported |= here.includes.iter().any(Include::may_hold_names);
             // A submodule sees all of a module that is elsewhere.
             may_be_imported |= here.kind == UnitKind::Submodule;
             next = here.parent;
@@ -164,7 +161,7 @@ impl Model {
     /// Whether a module may hand on names that are not seen.
     fn has_unknown_names(&self, tree: &Tree, module: UnitId) -> bool {
         let unit = self.unit(module);
-        unit.includes.iter().any(|name| !is_harmless_include(name))
+        unit.includes.iter().any(Include::may_hold_names)
             || unit.uses.iter().any(|used| !HARMLESS_MODULES.contains(&tree.symbols.name(used.module)))
     }
 
@@ -182,7 +179,7 @@ impl Model {
             is_above |= parent.variables.contains_key(&name) || !parent.uses.is_empty();
             above = parent.parent;
         }
-        used || is_above || unit.includes.iter().any(|name| !is_harmless_include(name))
+        used || is_above || unit.includes.iter().any(Include::may_hold_names)
     }
 }
 
@@ -197,11 +194,6 @@ impl Resolved {
             variable: None,
         }
     }
-}
-
-fn is_harmless_include(name: &str) -> bool {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    HARMLESS_INCLUDES.iter().any(|known| file.eq_ignore_ascii_case(known))
 }
 
 /// Whether a compiler must assume that a call changes a variable.

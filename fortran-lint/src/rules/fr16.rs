@@ -24,6 +24,8 @@
 //!   the callers.
 //! - A copy by hand that lives until the operation has finished.
 
+use rma_source::FileId;
+
 use super::support::{relate, shown};
 use crate::dataflow::{Analysis, Binding, is_intrinsic};
 use crate::finding::{Finding, Level};
@@ -235,6 +237,7 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
         rule: "FR16",
         level: Level::Error,
         span,
+        file: FileId(0),
         label: "",
         message,
         variable: name,

@@ -1,6 +1,6 @@
 //! What several rules say in the same words: levels, related places, remedies, reasons. Never finds anything itself.
 
-use rma_source::Span;
+use rma_source::{FileId, Span};
 
 use crate::dataflow::{Analysis, Binding, Event, EventKind, PassedTo};
 use crate::finding::{Finding, Level, Related};
@@ -55,6 +55,7 @@ pub(super) fn finding(
         rule,
         level,
         span,
+        file: FileId(0),
         label: "",
         message,
         variable: a.name(variable).to_string(),
@@ -80,7 +81,7 @@ pub(super) fn relate_declaration(a: &Analysis<'_>, finding: &mut Finding, variab
 
 /// Adds a related place once.
 pub(super) fn relate(finding: &mut Finding, span: Span, message: String) {
-    let related = Related { span, message };
+    let related = Related { span, file: FileId(0), message };
     if !finding.related.contains(&related) {
         finding.related.push(related);
     }
