@@ -12,6 +12,7 @@ use crate::options::Options;
 use crate::parse::{StatementKind, Tree, UnitKind, parse_file};
 use crate::rules::RULES;
 use crate::source::{Origin, Place};
+use crate::suppress;
 use rma_source::{FileId, SourceFile, SourceMap, Span};
 
 /// One source text.
@@ -34,6 +35,8 @@ pub struct FileReport {
     pub form: Form,
     /// Findings in the order of their places.
     pub findings: Vec<Finding>,
+    /// Findings that comments allow.
+    pub n_silenced: usize,
     /// Statements that were not understood.
     pub skipped: Vec<Skipped>,
     /// Included files that were not found and may declare something.
@@ -100,7 +103,6 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         let Parsed { tree, form, model } = parsed;
         let context = FileContext { tree, model, known_procedures: &known_procedures, options };
         let mut findings = check_file(context);
-        findings.retain(|finding| is_wanted(finding, options));
         let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(i);
         let mut locator = Locator { origin: &tree.origin, texts: Vec::new() };
         for finding in &mut findings {
@@ -108,7 +110,18 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
             for related in &mut finding.related {
                 (related.file, related.span) = locator.locate(related.span);
             }
+            for repair in &mut finding.repairs {
+                (repair.file, repair.span) = locator.locate(repair.span);
+            }
         }
+        let text = text_of(&input.bytes);
+        let mut n_silenced = suppress::apply(FileId(0), &text, *form, &mut findings, options);
+        for (i, (_, included)) in locator.texts.iter().enumerate() {
+            let file = FileId(i as u32 + 1);
+            n_silenced += suppress::apply(file, included.text(), *form, &mut findings, options);
+        }
+        findings.retain(|finding| is_wanted(finding, options));
+        sort(&mut findings);
         let mut skipped = Vec::new();
         let mut n_statements = 0;
         for statement in &tree.statements {
@@ -140,9 +153,10 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
         FileReport {
             path: input.path.clone(),
-            text: text_of(&input.bytes),
+            text,
             form: *form,
             findings,
+            n_silenced,
             skipped,
             missing,
             n_files: 1 + own.count(),
@@ -227,17 +241,21 @@ fn check_file(context: FileContext<'_>) -> Vec<Finding> {
         }
         findings.append(&mut of_unit);
     }
-    findings.sort_by(|a, b| (a.span, a.rule, &a.variable).cmp(&(b.span, b.rule, &b.variable)));
+    sort(&mut findings);
     findings.dedup();
     findings
 }
 
+fn sort(findings: &mut [Finding]) {
+    findings
+        .sort_by(|a, b| (a.file, a.span, a.rule, &a.variable).cmp(&(b.file, b.span, b.rule, &b.variable)));
+}
+
 fn is_wanted(finding: &Finding, options: &Options) -> bool {
-    let is_selected = options.select.is_empty()
-        || options.select.iter().any(|code| {
-            code.eq_ignore_ascii_case(finding.rule)
-                || finding.because.iter().any(|reason| code.eq_ignore_ascii_case(reason))
-        });
+    let is_in = |codes: &[String], code: &str| codes.iter().any(|own| own.eq_ignore_ascii_case(code));
+    let is_selected = !is_in(&options.ignore, finding.rule)
+        && (options.runs(finding.rule)
+            || finding.because.iter().any(|reason| is_in(&options.select, reason)));
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
 }

@@ -16,8 +16,14 @@ pub mod mpi;
 pub mod finding;
 pub mod options;
 
+pub mod config;
+
 pub mod dataflow;
 pub mod rules;
 
+pub mod baseline;
+pub mod changed;
 pub mod check;
+pub mod fix;
 pub mod report;
+pub mod suppress;

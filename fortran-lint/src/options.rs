@@ -2,6 +2,7 @@
 
 use crate::dataflow::Binding;
 use crate::finding::Level;
+use crate::form::Form;
 use crate::mpi::Wrappers;
 use crate::source::Reading;
 
@@ -27,6 +28,29 @@ pub enum Standard {
     F2023,
 }
 
+/// The words for standards.
+pub const STANDARDS: &[(&str, Standard)] = &[
+    ("f66", Standard::F66),
+    ("f77", Standard::F77),
+    ("f90", Standard::F90),
+    ("f95", Standard::F95),
+    ("f2003", Standard::F2003),
+    ("f2008", Standard::F2008),
+    ("f2018", Standard::F2018),
+    ("f2023", Standard::F2023),
+];
+
+/// The words for levels.
+pub const LEVELS: &[(&str, Level)] =
+    &[("note", Level::Note), ("warning", Level::Warning), ("error", Level::Error)];
+
+/// The words for bindings, as a program writes them.
+pub const BINDINGS: &[(&str, Binding)] =
+    &[("mpif.h", Binding::Mpif), ("mpi", Binding::UseMpi), ("mpi_f08", Binding::F08)];
+
+/// The words for source forms.
+pub const FORMS: &[(&str, Form)] = &[("fixed", Form::Fixed), ("free", Form::Free)];
+
 /// What a run was asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,6 +72,14 @@ pub struct Options {
     pub sync_routine: Option<String>,
     /// How files are read.
     pub reading: Reading,
+}
+
+impl Options {
+    /// Whether findings of the rule with this code are wanted.
+    pub fn runs(&self, code: &str) -> bool {
+        let is_in = |codes: &[String]| codes.iter().any(|own| own.eq_ignore_ascii_case(code));
+        (self.select.is_empty() || is_in(&self.select)) && !is_in(&self.ignore)
+    }
 }
 
 impl Default for Options {

@@ -76,8 +76,22 @@ pub fn summary(summary: &Summary) -> String {
         1 => "1 statement was not understood (--show-skipped lists it)\n".to_string(),
         n => format!("{n} statements were not understood (--show-skipped lists them)\n"),
     };
+    let mut left_out = String::new();
+    for (n, why) in [
+        (summary.silenced, "allowed by comments"),
+        (summary.known, "known by the baseline"),
+        (summary.untouched, "on lines that did not change"),
+    ] {
+        if n > 0 {
+            left_out.push_str(&format!(", {} {why}", counted(n, "finding")));
+        }
+    }
+    let gone = match summary.gone {
+        0 => String::new(),
+        n => format!("{} of the baseline no longer there: write it anew\n", counted(n, "finding")),
+    };
     format!(
-        "{skipped}{}, {}, {} in {}\n",
+        "{skipped}{gone}{}, {}, {} in {}{left_out}\n",
         counted(summary.errors, "error"),
         counted(summary.warnings, "warning"),
         counted(summary.notes, "note"),

@@ -23,6 +23,7 @@
 //! - MPI_GET_ADDRESS(buf, …) or another opaque call (FR13) between the receive and the read. With `use mpi` the address
 //!   routine may be declared INTENT(IN) and then does not help.
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
     without_attempts,
@@ -90,5 +91,6 @@ fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Option<Finding> {
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, call.event);
     propose(a, &mut found, variable, "between the receive and the read");
+    repair::call(a, &mut found, Place::Behind(a.calls[end as usize].span));
     Some(found)
 }

@@ -22,6 +22,7 @@
 
 use std::collections::BTreeMap;
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
 };
@@ -111,5 +112,6 @@ fn report(a: &Analysis<'_>, operation: &Operation, call: u32, stores: &[u32]) ->
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Store, last);
     propose(a, &mut found, variable, "between the store and the send");
+    repair::call(a, &mut found, Place::Before(a.calls[call as usize].span));
     found
 }

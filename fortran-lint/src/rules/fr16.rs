@@ -244,6 +244,7 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
         because: Vec::new(),
         related: Vec::new(),
         remedies: Vec::new(),
+        repairs: Vec::new(),
     };
     relate(&mut found, tree.span(arg), "this is copied".to_string());
     if let Some(declared) = tree.root(arg).and_then(|root| a.resolve(root).declared) {

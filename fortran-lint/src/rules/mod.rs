@@ -1,6 +1,7 @@
 //! The rules, one file each, and the table that lists them. A rule's module doc is its manual page. Rules never open
 //! files, never search text, and never look at each other.
 
+mod repair;
 mod support;
 
 mod fr01;
@@ -68,6 +69,16 @@ impl Rule {
 }
 
 macro_rules! rule {
+    ($code:literal, $name:literal, $level:literal, $file:literal) => {
+        Rule {
+            code: $code,
+            name: $name,
+            role: Role::Rule,
+            level: $level,
+            source: include_str!($file),
+            check: None,
+        }
+    };
     ($code:literal, $name:literal, $level:literal, $file:literal, $check:expr) => {
         Rule {
             code: $code,
@@ -104,6 +115,9 @@ pub const RULES: &[Rule] = &[
     rule!("FR16", "temporary-as-buffer", "error", "fr16.rs", fr16::check),
     rule!("FR17", "poll-from-register", "error", "fr17.rs", fr17::check),
     rule!("FR19", "weak-remedy", "fr19.rs"),
+    // About comments that allow a finding, which are looked at when the findings are known.
+    rule!("FR90", "suppression-without-reason", "warning", "fr90.rs"),
+    rule!("FR91", "suppression-without-effect", "warning", "fr91.rs"),
 ];
 
 /// The rule of that code, in any case.
