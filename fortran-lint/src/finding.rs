@@ -41,6 +41,8 @@ pub struct Repair {
     pub span: Span,
     /// The file of that statement, as in [`Finding::file`].
     pub file: FileId,
+    /// The program unit that the finding is about, by its place in the file.
+    pub unit: u32,
 }
 
 /// What an edit adds.

@@ -47,37 +47,87 @@ pub struct Outcome {
     pub not_asked_for: BTreeSet<String>,
     /// What is still found in the new texts.
     pub reports: Vec<FileReport>,
+    /// What was not to be mended.
+    unwanted: BTreeSet<Key>,
+    /// What was mended by calls.
+    called: BTreeSet<Concern>,
 }
 
 /// What tells a finding from others through edits, which move lines.
 type Key = (String, &'static str, String, String);
 
+/// A rule and a variable in a unit of a file.
+type Concern = (String, &'static str, String, u32);
+
+fn concern(report: &FileReport, finding: &Finding) -> Option<(Key, Concern)> {
+    let unit = finding.repairs.first()?.unit;
+    let path = path_of(report, finding.file);
+    let concern = (path.clone(), finding.rule, finding.variable.clone(), unit);
+    Some((key(report, finding, path), concern))
+}
+
+fn keys(reports: &[FileReport]) -> BTreeSet<Key> {
+    let of = |report: &FileReport| -> Vec<Key> {
+        report.findings.iter().map(|finding| key(report, finding, path_of(report, finding.file))).collect()
+    };
+    reports.iter().flat_map(of).collect()
+}
+
 /// Mends what `wanted` leaves of the findings.
 pub fn mend(inputs: &[Input], options: &Options, wanted: impl Fn(&mut [FileReport])) -> Outcome {
+    let mut hopeless: BTreeSet<Concern> = BTreeSet::new();
+    loop {
+        let outcome = attempt(inputs, options, &wanted, &hopeless);
+        // Calls were added in some places, and in others they do not help: then all of them are for nothing.
+        let left: BTreeSet<Concern> = outcome
+            .reports
+            .iter()
+            .flat_map(|report| report.findings.iter().filter_map(|finding| concern(report, finding)))
+            .filter(|(key, _)| !outcome.unwanted.contains(key))
+            .map(|(_, concern)| concern)
+            .collect();
+        let half: Vec<Concern> = outcome.called.intersection(&left).cloned().collect();
+        if half.is_empty() {
+            return outcome;
+        }
+        hopeless.extend(half);
+    }
+}
+
+fn attempt(
+    inputs: &[Input],
+    options: &Options,
+    wanted: impl Fn(&mut [FileReport]),
+    hopeless: &BTreeSet<Concern>,
+) -> Outcome {
     let mut outcome = Outcome {
         patches: BTreeMap::new(),
         mended: Vec::new(),
         not_asked_for: BTreeSet::new(),
         reports: Vec::new(),
+        unwanted: BTreeSet::new(),
+        called: BTreeSet::new(),
     };
     let mut texts = inputs.to_vec();
     let mut reports = check(&texts, &with_texts(options, &texts));
+    outcome.unwanted = keys(&reports);
     wanted(&mut reports);
+    let chosen = keys(&reports);
+    outcome.unwanted.retain(|key| !chosen.contains(key));
     // In later rounds only what has to do with the first one: the filter knows the old lines alone.
-    let mut concerned: Option<BTreeSet<(String, &'static str, String)>> = None;
+    let mut concerned: Option<BTreeSet<Concern>> = None;
     for _ in 0..ROUNDS_MAX {
         let mut work: Vec<Work> = Vec::new();
         for report in &reports {
             for finding in report.findings.iter().filter(|finding| !finding.repairs.is_empty()) {
-                let path = path_of(report, finding.file);
-                let concern = (path.clone(), finding.rule, finding.variable.clone());
-                if concerned.as_ref().is_none_or(|concerned| concerned.contains(&concern)) {
-                    work.push(Work::new(report, finding, path, &texts, &mut outcome.not_asked_for));
+                let Some((key, concern)) = concern(report, finding) else { continue };
+                let is_meant = concerned.as_ref().is_none_or(|concerned| concerned.contains(&concern));
+                if is_meant && !hopeless.contains(&concern) && !outcome.unwanted.contains(&key) {
+                    work.push(Work::new(report, finding, (key, concern), &texts, &mut outcome.not_asked_for));
                 }
             }
         }
-        let concerns = work.iter().map(|work| (work.key.0.clone(), work.key.1, work.key.2.clone()));
-        concerned.get_or_insert(concerns.collect());
+        concerned.get_or_insert(work.iter().map(|work| work.concern.clone()).collect());
         work.retain(|work| !work.ways.is_empty());
         let Some((new_texts, insertions, new_reports)) = settle(&texts, &mut work, options) else { break };
         for (i, list) in insertions {
@@ -88,6 +138,9 @@ pub fn mend(inputs: &[Input], options: &Options, wanted: impl Fn(&mut [FileRepor
         reports = new_reports;
         for work in work {
             if let Some(way) = work.ways.get(work.choice) {
+                if way.action.is_call() {
+                    outcome.called.insert(work.concern);
+                }
                 let (path, rule, variable, _) = work.key;
                 let mended = Mended { path, rule, variable, action: way.action.clone() };
                 if !outcome.mended.contains(&mended) {
@@ -104,6 +157,7 @@ pub fn mend(inputs: &[Input], options: &Options, wanted: impl Fn(&mut [FileRepor
 /// A finding and the ways to mend it.
 struct Work {
     key: Key,
+    concern: Concern,
     ways: Vec<Way>,
     /// The way tried now; behind the last one there is none left.
     choice: usize,
@@ -116,6 +170,8 @@ struct Way {
     at: usize,
     text: Vec<u8>,
     action: Action,
+    /// The first byte of the statement beside which the text goes.
+    anchor: usize,
 }
 
 /// Text to be added, by place.
@@ -125,13 +181,12 @@ impl Work {
     fn new(
         report: &FileReport,
         finding: &Finding,
-        path: String,
+        (key, concern): (Key, Concern),
         texts: &[Input],
         not_asked_for: &mut BTreeSet<String>,
     ) -> Work {
-        let key = key(report, finding, path);
         let mut ways = Vec::new();
-        for Repair { action, span, file } in &finding.repairs {
+        for Repair { action, span, file, .. } in &finding.repairs {
             let home = path_of(report, *file);
             let Some(input) = texts.iter().position(|input| input.path == home) else {
                 not_asked_for.insert(home);
@@ -139,10 +194,10 @@ impl Work {
             };
             if let Some((at, text)) = edit(&texts[input].bytes, report.form, *span, action, &finding.variable)
             {
-                ways.push(Way { input, at, text, action: action.clone() });
+                ways.push(Way { input, at, text, action: action.clone(), anchor: span.start as usize });
             }
         }
-        Work { key, ways, choice: 0 }
+        Work { key, concern, ways, choice: 0 }
     }
 }
 
@@ -193,14 +248,31 @@ fn settle(
             new_texts[i].bytes = patch.new_text();
         }
         let reports = check(&new_texts, &with_texts(options, &new_texts));
-        let mut left: BTreeSet<Key> = BTreeSet::new();
+        // What is found again, with the statements beside which it asks for a call.
+        let mut left: BTreeMap<Key, BTreeSet<(String, usize)>> = BTreeMap::new();
         for report in &reports {
             for finding in &report.findings {
-                left.insert(key(report, finding, path_of(report, finding.file)));
+                let anchors = left.entry(key(report, finding, path_of(report, finding.file))).or_default();
+                let calls = finding.repairs.iter().filter(|repair| repair.action.is_call());
+                anchors
+                    .extend(calls.map(|repair| (path_of(report, repair.file), repair.span.start as usize)));
             }
         }
         let mut has_failed = false;
-        for work in work.iter_mut().filter(|work| work.choice < work.ways.len() && left.contains(&work.key)) {
+        for work in work.iter_mut() {
+            let (Some(way), Some(anchors)) = (work.ways.get(work.choice), left.get(&work.key)) else {
+                continue;
+            };
+            // A call that asks for another one somewhere else has done its part.
+            let n_before: usize = insertions[&way.input]
+                .iter()
+                .filter(|(at, _)| *at <= way.anchor)
+                .map(|(_, text)| text.len())
+                .sum();
+            let same = (texts[way.input].path.clone(), way.anchor + n_before);
+            if way.action.is_call() && !anchors.is_empty() && !anchors.contains(&same) {
+                continue;
+            }
             work.choice += 1;
             has_failed = true;
         }
@@ -251,6 +323,10 @@ fn key(report: &FileReport, finding: &Finding, path: String) -> Key {
 }
 
 impl Action {
+    fn is_call(&self) -> bool {
+        matches!(self, Action::CallBefore(_) | Action::CallBehind(_))
+    }
+
     /// What was done, in words, to the variable.
     pub fn told(&self, variable: &str) -> String {
         match self {

@@ -157,6 +157,23 @@ fn every_place_with_a_call_of_its_own_is_mended() {
 }
 
 #[test]
+fn calls_that_do_not_help_everywhere_are_not_made_at_all_and_units_are_judged_alone() {
+    let options = Options { sync_routine: Some("keep".to_string()), ..Options::default() };
+    let first = receive(HEADER, "  real, save :: buf\n");
+    // The second call would make its line too long.
+    let second = "subroutine other(comm)\n  include 'mpif.h'\n  integer comm, req, ierr\n  real, save :: buf\n\
+        \x20 call mpi_irecv(buf, 1, mpi_real, 0, 1, comm, req, ierr)\n\
+        \x20 if (comm > 3) then\n    call mpi_wait(req, mpi_status_ignore, ierr)\n    comm = buf\n\
+        \x20 else\n    call mpi_wait(req, mpi_status_ignore, ierr); comm = 2 * buf; comm = 3; comm = 4; comm = 5; comm = 6; comm = 7; comm = 8; comm = 9\n\
+        \x20 end if\nend\n";
+    let text = format!("{first}{second}");
+    let (texts, outcome) = mended_with(&[("w.f90", text.as_bytes())], &options);
+    let new = String::from_utf8_lossy(&texts[0]).into_owned();
+    assert_eq!(new, first.replace("  x = buf\n", "  call keep(buf)\n  x = buf\n") + second);
+    assert_eq!(outcome.mended.len(), 1);
+}
+
+#[test]
 fn fixed_form_keeps_to_its_columns_and_line_ends() {
     let options = Options::default();
     let unit = |declaration: &str, end: &str| {

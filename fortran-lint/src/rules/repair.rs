@@ -29,7 +29,8 @@ pub(super) enum Place {
 pub(super) fn declare(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol) {
     let Some((anchor, owner)) = declaration(a, variable) else { return };
     let owner = a.file.model.unit(owner);
-    let mut add = |action| finding.repairs.push(Repair { action, span: anchor, file: FileId(0) });
+    let mut add =
+        |action| finding.repairs.push(Repair { action, span: anchor, file: FileId(0), unit: a.id.0 });
     // A caller without an explicit interface must not pass anything to a dummy argument with such an attribute.
     let is_bare_dummy = a.resolve(variable).storage == Storage::Dummy && owner.parent.is_none();
     match a.binding {
@@ -59,7 +60,12 @@ pub(super) fn declare_volatile(a: &Analysis<'_>, finding: &mut Finding, variable
     let is_dummy = a.resolve(variable).storage == Storage::Dummy;
     let is_bare_dummy = is_dummy && a.file.model.unit(owner).parent.is_none();
     if !is_bare_dummy {
-        finding.repairs.push(Repair { action: Action::Declare(STRICT), span: anchor, file: FileId(0) });
+        finding.repairs.push(Repair {
+            action: Action::Declare(STRICT),
+            span: anchor,
+            file: FileId(0),
+            unit: a.id.0,
+        });
     }
 }
 
@@ -74,7 +80,7 @@ pub(super) fn call(a: &Analysis<'_>, finding: &mut Finding, place: Place) {
         Place::Behind(span) => (span, Action::CallBehind(routine)),
     };
     let Some(span) = statement_at(a, span) else { return };
-    let repair = Repair { action, span, file: FileId(0) };
+    let repair = Repair { action, span, file: FileId(0), unit: a.id.0 };
     let is_last_resort = matches!(a.binding, Binding::UseMpi | Binding::F08);
     let at = if is_last_resort { finding.repairs.len() } else { 0 };
     finding.repairs.insert(at, repair);

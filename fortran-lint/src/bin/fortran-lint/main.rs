@@ -48,7 +48,7 @@ enum Command {
     /// Check files and folders
     ///
     /// Exit status: 0 nothing from warning up, 1 findings, 2 usage, unreadable input, or no Fortran file.
-    Check(CheckArguments),
+    Check(Box<CheckArguments>),
     /// Print the manual page of a rule
     Explain {
         /// Its code, such as FR01
