@@ -1,15 +1,16 @@
-//! Many files at once: parse them all, learn which procedures they define, run the rules. Never opens a file.
+//! Many files at once: parse them all, learn what they know about each other, run the rules. Never opens a file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::dataflow::{Analysis, FileContext};
+use crate::dataflow::{Analysis, FileContext, Inlined, callees, calls_library, summarize};
 use crate::finding::Finding;
 use crate::form::Form;
-use crate::model::Model;
+use crate::model::{Model, UnitId};
 use crate::options::Options;
-use crate::parse::{StatementKind, Tree, UnitKind, parse_file};
+use crate::parse::{StatementKind, Tree, parse_file};
+use crate::program::{ProcedureId, Program, levels};
 use crate::rules::RULES;
 use crate::source::{Origin, Place};
 use crate::suppress;
@@ -74,108 +75,115 @@ impl FileReport {
     }
 }
 
-/// A file that was read.
+/// A file between parsing and checking.
 struct Parsed {
     tree: Tree,
     form: Form,
     model: Model,
+    inlined: Inlined,
 }
 
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
-    let parsed: Vec<Parsed> = in_parallel(inputs, |input| {
+    let mut parsed: Vec<Parsed> = in_parallel(inputs, |input| {
         let (tree, form) = parse_file(&input.path, &input.bytes, &options.reading);
         let model = Model::new(&tree);
-        Parsed { tree, form, model }
+        Parsed { tree, form, model, inlined: Inlined::default() }
     });
-    let mut known_procedures = HashSet::new();
-    for Parsed { tree, model, .. } in &parsed {
-        known_procedures.extend(procedures(tree, model));
-    }
-    let owners = owners(inputs, &parsed);
+    let program = learn(inputs, &mut parsed, options);
+    let owners = owners(&parsed);
     let work: Vec<(u32, &Input, &Parsed)> = inputs
         .iter()
         .zip(&parsed)
         .enumerate()
         .map(|(i, (input, parsed))| (i as u32, input, parsed))
         .collect();
-    let mut reports = in_parallel(&work, |(i, input, parsed)| {
-        let Parsed { tree, form, model } = parsed;
-        let context = FileContext { tree, model, known_procedures: &known_procedures, options };
-        let mut findings = check_file(context);
-        let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(i);
-        let mut locator = Locator { origin: &tree.origin, texts: Vec::new() };
-        for finding in &mut findings {
-            (finding.file, finding.span) = locator.locate(finding.span);
-            for related in &mut finding.related {
-                (related.file, related.span) = locator.locate(related.span);
-            }
-            for repair in &mut finding.repairs {
-                (repair.file, repair.span) = locator.locate(repair.span);
-            }
-        }
-        let text = text_of(&input.bytes);
-        let mut n_silenced = suppress::apply(FileId(0), &text, *form, &mut findings, options);
-        for (i, (_, included)) in locator.texts.iter().enumerate() {
-            let file = FileId(i as u32 + 1);
-            n_silenced += suppress::apply(file, included.text(), *form, &mut findings, options);
-        }
-        findings.retain(|finding| is_wanted(finding, options));
-        sort(&mut findings);
-        let mut skipped = Vec::new();
-        let mut n_statements = 0;
-        for statement in &tree.statements {
-            if !is_own(&tree.origin.place(statement.span)) {
-                continue;
-            }
-            n_statements += 1;
-            if matches!(statement.kind, StatementKind::Unknown) {
-                let (file, span) = locator.locate(statement.span);
-                skipped.push(Skipped { file, span, reason: "not understood".to_string() });
-            }
-        }
-        let mut missing: Vec<Skipped> = model
-            .units
-            .iter()
-            .flat_map(|unit| &unit.includes)
-            .filter(|include| include.may_hold_names() && is_own(&tree.origin.place(include.span)))
-            .map(|include| {
-                let (file, span) = locator.locate(include.span);
-                Skipped { file, span, reason: format!("`{}` was found nowhere", include.name) }
-            })
-            .collect();
-        // A file that is included twice says everything twice.
-        skipped.sort();
-        skipped.dedup();
-        missing.sort();
-        missing.dedup();
-        let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(i));
-        let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
-        FileReport {
-            path: input.path.clone(),
-            text,
-            form: *form,
-            findings,
-            n_silenced,
-            skipped,
-            missing,
-            n_files: 1 + own.count(),
-            included: locator.texts.into_iter().map(|(_, text)| text).collect(),
-            n_statements,
-            n_lines: n_lines(&input.bytes) + included_lines,
-        }
+    let mut reports = in_parallel(&work, |&(i, input, parsed)| {
+        let findings = check_file(context(parsed, &program, options));
+        report(i, input, parsed, findings, &owners, options)
     });
     say_once(&mut reports);
     reports
 }
 
+/// What is said about a file; `owners` tells which of the files that it includes it speaks for.
+fn report(
+    i: u32,
+    input: &Input,
+    parsed: &Parsed,
+    mut findings: Vec<Finding>,
+    owners: &HashMap<Arc<str>, u32>,
+    options: &Options,
+) -> FileReport {
+    let Parsed { tree, form, model, .. } = parsed;
+    let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(&i);
+    let mut locator = Locator { origin: &tree.origin, texts: Vec::new() };
+    for finding in &mut findings {
+        (finding.file, finding.span) = locator.locate(finding.span);
+        for related in &mut finding.related {
+            (related.file, related.span) = locator.locate(related.span);
+        }
+        for repair in &mut finding.repairs {
+            (repair.file, repair.span) = locator.locate(repair.span);
+        }
+    }
+    let text = text_of(&input.bytes);
+    let mut n_silenced = suppress::apply(FileId(0), &text, *form, &mut findings, options);
+    for (i, (_, included)) in locator.texts.iter().enumerate() {
+        n_silenced += suppress::apply(FileId(i as u32 + 1), included.text(), *form, &mut findings, options);
+    }
+    findings.retain(|finding| is_wanted(finding, options));
+    sort(&mut findings);
+    let mut skipped = Vec::new();
+    let mut n_statements = 0;
+    for statement in &tree.statements {
+        if !is_own(&tree.origin.place(statement.span)) {
+            continue;
+        }
+        n_statements += 1;
+        if matches!(statement.kind, StatementKind::Unknown) {
+            let (file, span) = locator.locate(statement.span);
+            skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+        }
+    }
+    let mut missing: Vec<Skipped> = model
+        .units
+        .iter()
+        .flat_map(|unit| &unit.includes)
+        .filter(|include| include.may_hold_names() && is_own(&tree.origin.place(include.span)))
+        .map(|include| {
+            let (file, span) = locator.locate(include.span);
+            Skipped { file, span, reason: format!("`{}` was found nowhere", include.name) }
+        })
+        .collect();
+    // A file that is included twice says everything twice.
+    skipped.sort();
+    skipped.dedup();
+    missing.sort();
+    missing.dedup();
+    let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(&i));
+    let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
+    FileReport {
+        path: input.path.clone(),
+        text,
+        form: *form,
+        findings,
+        n_silenced,
+        skipped,
+        missing,
+        n_files: 1 + own.count(),
+        included: locator.texts.into_iter().map(|(_, text)| text).collect(),
+        n_statements,
+        n_lines: n_lines(&input.bytes) + included_lines,
+    }
+}
+
 /// Which input reports on which file: itself, and on each included file that is no input the first one including it.
-fn owners(inputs: &[Input], parsed: &[Parsed]) -> HashMap<Arc<str>, u32> {
+fn owners(parsed: &[Parsed]) -> HashMap<Arc<str>, u32> {
     let mut owners = HashMap::new();
     for (i, parsed) in parsed.iter().enumerate() {
         owners.insert(parsed.tree.origin.files[0].path.clone(), i as u32);
     }
-    debug_assert!(owners.len() <= inputs.len(), "every input has one path");
     for (i, parsed) in parsed.iter().enumerate() {
         for file in &parsed.tree.origin.files[1..] {
             owners.entry(file.path.clone()).or_insert(i as u32);
@@ -225,6 +233,94 @@ fn n_lines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"))
 }
 
+fn context<'a>(parsed: &'a Parsed, program: &'a Program, options: &'a Options) -> FileContext<'a> {
+    FileContext { tree: &parsed.tree, model: &parsed.model, program, inlined: &parsed.inlined, options }
+}
+
+/// Gathers what the files know about each other: modules and procedures, and then what each procedure does for its
+/// callers, each behind those that it calls itself.
+fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program {
+    let mut program = Program::default();
+    for (input, parsed) in inputs.iter().zip(parsed.iter()) {
+        program.modules.add(&parsed.tree, &parsed.model);
+        program.procedures.add(&input.path, &parsed.tree, &parsed.model);
+    }
+    let units: Vec<ProcedureId> = parsed
+        .iter()
+        .enumerate()
+        .flat_map(|(file, parsed)| {
+            parsed.model.iter().map(move |(id, _)| ProcedureId { file: file as u32, unit: id.0 })
+        })
+        .collect();
+    let calls = in_parallel(&units, |&id| {
+        let parsed = &parsed[id.file as usize];
+        callees(&parsed.tree, &parsed.model, &program, id)
+    });
+    let calls: BTreeMap<ProcedureId, BTreeSet<ProcedureId>> = units.iter().copied().zip(calls).collect();
+    let wanted = concerned(parsed, &calls, options);
+    let is_wanted = |id: &ProcedureId| wanted.contains(id);
+    let order = calls.iter().filter(|(id, _)| is_wanted(id));
+    let order = order.map(|(&id, callees)| (id, callees.iter().copied().filter(is_wanted).collect()));
+    for level in levels(&order.collect()) {
+        for &id in &level {
+            let Parsed { tree, model, inlined, .. } = &mut parsed[id.file as usize];
+            inlined.add_unit(tree, model, &program, id);
+        }
+        let summaries = in_parallel(&level, |&id| {
+            let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
+            let unit = parsed.model.unit(UnitId(id.unit));
+            let place = place_of(input, &parsed.tree, unit.name.map_or(Span::at(0), |name| name.span));
+            summarize(context(parsed, &program, options), UnitId(id.unit), place)
+        });
+        program.summaries.extend(level.into_iter().zip(summaries));
+    }
+    program
+}
+
+/// The units that call the library, themselves or through others, and the procedures that these call.
+fn concerned(
+    parsed: &[Parsed],
+    calls: &BTreeMap<ProcedureId, BTreeSet<ProcedureId>>,
+    options: &Options,
+) -> BTreeSet<ProcedureId> {
+    let mut callers: BTreeMap<ProcedureId, Vec<ProcedureId>> = BTreeMap::new();
+    for (&caller, callees) in calls {
+        for &callee in callees {
+            callers.entry(callee).or_default().push(caller);
+        }
+    }
+    let direct = calls.keys().copied().filter(|id| {
+        let parsed = &parsed[id.file as usize];
+        calls_library(&parsed.tree, parsed.model.unit(UnitId(id.unit)), options)
+    });
+    let mut queue: Vec<ProcedureId> = direct.collect();
+    let mut concerned: BTreeSet<ProcedureId> = queue.iter().copied().collect();
+    while let Some(id) = queue.pop() {
+        for &caller in callers.get(&id).map_or(&[][..], Vec::as_slice) {
+            if concerned.insert(caller) {
+                queue.push(caller);
+            }
+        }
+    }
+    let callees: Vec<ProcedureId> = concerned.iter().flat_map(|id| &calls[id]).copied().collect();
+    concerned.extend(callees);
+    concerned
+}
+
+/// A place as messages of other files name it.
+fn place_of(input: &Input, tree: &Tree, span: Span) -> String {
+    let place = tree.origin.place(span);
+    let (path, bytes) = match place.file {
+        0 => (&*input.path, input.bytes.as_slice()),
+        file => {
+            let file = &tree.origin.files[file as usize];
+            (&*file.path, &*file.bytes)
+        }
+    };
+    let before = &bytes[..bytes.len().min(place.span.start as usize)];
+    format!("{path}:{}", before.iter().filter(|&&byte| byte == b'\n').count() + 1)
+}
+
 /// Checks one text on its own.
 pub fn check_one(path: &str, bytes: &[u8], options: &Options) -> FileReport {
     let input = Input { path: path.to_string(), bytes: bytes.to_vec() };
@@ -258,17 +354,6 @@ fn is_wanted(finding: &Finding, options: &Options) -> bool {
             || finding.because.iter().any(|reason| is_in(&options.select, reason)));
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
-}
-
-fn procedures<'a>(tree: &'a Tree, model: &'a Model) -> impl Iterator<Item = String> + 'a {
-    model
-        .units
-        .iter()
-        .filter(|unit| {
-            matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure)
-        })
-        .filter_map(|unit| unit.name)
-        .map(|name| tree.symbols.name(name.symbol).to_string())
 }
 
 /// The text with every byte that belongs to no character replaced by one `?`, so that offsets stay.

@@ -17,6 +17,7 @@ pub mod finding;
 pub mod options;
 
 pub mod config;
+pub mod program;
 
 pub mod dataflow;
 pub mod rules;

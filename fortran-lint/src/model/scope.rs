@@ -30,13 +30,22 @@ pub struct Variable {
     /// It is of a derived type.
     pub is_derived: bool,
     /// The place in COMMON.
-    pub common: Option<Span>,
+    pub common_place: Option<CommonPlace>,
     /// Index of its EQUIVALENCE set.
     pub equivalence: Option<u32>,
     /// It is a dummy argument.
     pub is_dummy: bool,
     /// A Cray pointer leads to it.
     pub is_pointee: bool,
+}
+
+/// A place in a COMMON block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommonPlace {
+    /// The block; `None` is blank COMMON.
+    pub block: Option<Symbol>,
+    /// How many members stand before it.
+    pub position: u32,
 }
 
 /// One USE statement.
@@ -153,14 +162,15 @@ impl Unit {
 
     /// Whether the name is in COMMON, itself or through EQUIVALENCE.
     pub fn is_common(&self, variable: &Variable) -> bool {
-        variable.common.is_some() || variable.equivalence.is_some_and(|set| self.common_sets.contains(&set))
+        variable.common_place.is_some()
+            || variable.equivalence.is_some_and(|set| self.common_sets.contains(&set))
     }
 
     fn find_common_sets(&mut self) {
         let sets = self
             .variables
             .values()
-            .filter(|variable| variable.common.is_some())
+            .filter(|variable| variable.common_place.is_some())
             .filter_map(|variable| variable.equivalence);
         self.common_sets = sets.collect();
     }
@@ -387,10 +397,13 @@ impl Builder<'_> {
             }
             S::Common(blocks) => {
                 for block in blocks {
-                    for member in &block.members {
+                    // A block may be continued by a later statement.
+                    let places = unit.variables.values().filter_map(|variable| variable.common_place);
+                    let n_before = places.filter(|place| place.block == block.name).count() as u32;
+                    for (position, member) in (n_before..).zip(&block.members) {
                         let variable = unit.declare(member, Attributes::NONE);
                         variable.is_owned = true;
-                        variable.common = Some(member.name.span);
+                        variable.common_place = Some(CommonPlace { block: block.name, position });
                     }
                 }
             }

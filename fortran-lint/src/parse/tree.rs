@@ -637,6 +637,11 @@ impl Tree {
         &self.lists[list.start as usize..(list.start + list.length) as usize]
     }
 
+    /// All expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = (ExprId, &Expr)> {
+        self.exprs.iter().enumerate().map(|(i, expr)| (ExprId(i as u32), expr))
+    }
+
     /// The place of an expression.
     pub fn span(&self, id: ExprId) -> Span {
         self.expr(id).span

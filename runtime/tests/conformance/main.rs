@@ -25,6 +25,7 @@
 )]
 
 mod atomics;
+mod barriers;
 mod failures;
 mod fences;
 mod jacobi;
@@ -70,26 +71,21 @@ struct Case {
     name: &'static str,
     ranks: &'static [u32],
     transports: &'static [Transport],
-    /// The time limit of each blocking call.
-    limit: Duration,
     ending: Ending,
     body: fn(&Team) -> Outcome,
 }
 
 const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
-const PATIENT: Duration = Duration::from_secs(40);
+const PATIENT: Duration = Duration::from_secs(60);
 /// The hard limit of one run.
-const WATCHDOG: Duration = Duration::from_secs(100);
+const WATCHDOG: Duration = Duration::from_secs(300);
+/// The limit of a single call that is expected to stall.
+const STALL: Duration = Duration::from_millis(400);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
-        Case { name, ranks, transports: BOTH, limit: PATIENT, ending: Ending::Well, body }
-    }
-
-    /// A case that expects a blocking call to stall.
-    const fn stalling(self) -> Case {
-        Case { limit: Duration::from_millis(600), ..self }
+        Case { name, ranks, transports: BOTH, ending: Ending::Well, body }
     }
 
     /// A case in which ranks die, which threads can't, and this many survive.
@@ -124,6 +120,7 @@ const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
     fences::CASES,
+    barriers::CASES,
     pscw::CASES,
     locks::CASES,
     atomics::CASES,
@@ -197,7 +194,7 @@ fn main() -> ExitCode {
 fn run_threads(case: &'static Case, ranks: u32) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let results = rma::Job::new(ranks).time_limit(case.limit).try_spawn(|team| (case.body)(team));
+        let results = rma::Job::new(ranks).time_limit(PATIENT).try_spawn(|team| (case.body)(team));
         let text = match results {
             Err(error) => Err(error.to_string()),
             Ok(results) => {
@@ -230,7 +227,7 @@ fn run_processes(case: &'static Case, ranks: u32) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
         .args(["-n", &ranks.to_string(), "--tag-output", "--transport", "shm"])
-        .args(["--timeout", &case.limit.as_secs_f64().to_string()])
+        .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])
         .stdin(Stdio::null())
@@ -293,9 +290,30 @@ fn grace() {
 /// Waits until another rank has made a condition true, as programs do that synchronize by other means.
 fn until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
+    let mut looks = 0_u32;
     while !holds() {
         assert!(begun.elapsed() < PATIENT, "nobody made the condition true");
-        thread::yield_now();
+        looks += 1;
+        match looks < LOOKS_WITHOUT_SLEEP {
+            true => thread::yield_now(),
+            // Whoever makes the condition true may need the core.
+            false => thread::sleep(Duration::from_micros(200)),
+        }
+    }
+}
+
+/// How often [`until`] looks before it sleeps between looks.
+const LOOKS_WITHOUT_SLEEP: u32 = 1000;
+
+/// Makes a call that should stall, under a time limit that this call alone has: before and after it every rank may take
+/// the time that a busy machine needs.
+fn stalled<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Error {
+    match rma::private::testing::with_limit(team, STALL, call) {
+        Ok(_) => panic!("the call should stall"),
+        Err(error) => {
+            assert_eq!(error.kind(), rma::ErrorKind::Stalled, "{error}");
+            error
+        }
     }
 }
 
