@@ -1,12 +1,13 @@
 //! Findings that were there before: a file that lists them, and what is left when they are taken out. Never counts
 //! lines: a finding is known by its file, rule, variable and the text of its line, so that it may move.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::check::FileReport;
-use crate::finding::Finding;
+use crate::finding::{Finding, Level};
+use crate::options::{LEVELS, Options};
 
 /// Version of the shape.
 const VERSION: u32 = 1;
@@ -23,6 +24,7 @@ struct Document {
 struct Entry {
     path: String,
     rule: String,
+    level: String,
     variable: String,
     /// The line, in lower case and with single blanks.
     line: String,
@@ -41,7 +43,14 @@ struct Key {
 /// The findings of an earlier run.
 #[derive(Clone, Default, Debug)]
 pub struct Baseline {
-    counts: BTreeMap<Key, usize>,
+    known: BTreeMap<Key, Known>,
+}
+
+/// How many findings look the same, and how bad they are.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    level: Level,
+    count: usize,
 }
 
 /// What a baseline did.
@@ -56,13 +65,16 @@ pub struct Applied {
 impl Baseline {
     /// The findings of a run; `relative` names a file as seen from the baseline.
     pub fn of(reports: &[FileReport], relative: impl Fn(&str) -> String) -> Baseline {
-        let mut counts = BTreeMap::new();
+        let mut known: BTreeMap<Key, Known> = BTreeMap::new();
         for report in reports {
             for finding in &report.findings {
-                *counts.entry(key(report, finding, &relative)).or_default() += 1;
+                let Known { count, .. } = known
+                    .entry(key(report, finding, &relative))
+                    .or_insert(Known { level: finding.level, count: 0 });
+                *count += 1;
             }
         }
-        Baseline { counts }
+        Baseline { known }
     }
 
     /// Reads a baseline.
@@ -78,41 +90,47 @@ impl Baseline {
                 document.version
             ));
         }
-        let entries = document
-            .findings
-            .into_iter()
-            .map(|Entry { path, rule, variable, line, count }| (Key { path, rule, variable, line }, count));
-        Ok(Baseline { counts: entries.collect() })
+        let entries =
+            document.findings.into_iter().map(|Entry { path, rule, level, variable, line, count }| {
+                let level =
+                    LEVELS.iter().find(|(word, _)| *word == level).ok_or(format!("`{level}` is no level"))?.1;
+                Ok((Key { path, rule, variable, line }, Known { level, count }))
+            });
+        Ok(Baseline { known: entries.collect::<Result<_, String>>()? })
     }
 
     /// The text of the file, in an order that does not depend on the run.
     pub fn text(&self) -> String {
-        let findings = self.counts.iter().map(|(key, &count)| {
+        let findings = self.known.iter().map(|(key, known)| {
             let Key { path, rule, variable, line } = key.clone();
-            Entry { path, rule, variable, line, count }
+            Entry { path, rule, level: known.level.name().to_string(), variable, line, count: known.count }
         });
         let document = Document { version: VERSION, findings: findings.collect() };
         serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
     }
 
     /// How many findings it holds.
-    pub fn len(&self) -> usize {
-        self.counts.values().sum()
+    pub fn n_findings(&self) -> usize {
+        self.known.values().map(|known| known.count).sum()
     }
 
-    /// Whether it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
-    }
-
-    /// Takes known findings out. Of several that look the same the first ones are the known ones.
-    pub fn apply(&self, reports: &mut [FileReport], relative: impl Fn(&str) -> String) -> Applied {
-        let mut left = self.counts.clone();
+    /// Takes known findings out. Of several that look the same the first ones are the known ones. Those that this run
+    /// could not have found, by its paths, rules and level, do not count as gone.
+    pub fn apply(
+        &self,
+        reports: &mut [FileReport],
+        options: &Options,
+        relative: impl Fn(&str) -> String,
+    ) -> Applied {
+        let mut left = self.known.clone();
         let mut n_known = 0;
+        let mut looked_at: BTreeSet<String> = BTreeSet::new();
         for report in reports {
+            looked_at.insert(relative(&report.path));
+            looked_at.extend(report.included.iter().map(|file| relative(file.path())));
             let mut findings = std::mem::take(&mut report.findings);
             findings.retain(|finding| match left.get_mut(&key(report, finding, &relative)) {
-                Some(count) if *count > 0 => {
+                Some(Known { count, .. }) if *count > 0 => {
                     *count -= 1;
                     n_known += 1;
                     false
@@ -121,7 +139,11 @@ impl Baseline {
             });
             report.findings = findings;
         }
-        Applied { n_known, n_gone: left.values().sum() }
+        let could_be_found = |key: &Key, level: Level| {
+            looked_at.contains(&key.path) && options.runs(&key.rule) && level <= options.min_level
+        };
+        let gone = left.iter().filter(|(key, known)| could_be_found(key, known.level));
+        Applied { n_known, n_gone: gone.map(|(_, known)| known.count).sum() }
     }
 }
 

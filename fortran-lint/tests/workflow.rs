@@ -219,6 +219,12 @@ fn a_baseline_knows_old_findings_wherever_they_move() {
     );
     let (none, said) = check(&[]);
     assert!(none == 0 && said.contains("1 finding of the baseline no longer there"), "{said}");
+    // What this run did not look for may be there still.
+    assert!(!check(&["--select", "FR01"]).1.contains("no longer there"));
+    assert!(!check(&["--min-level", "error"]).1.contains("no longer there"));
+    folder.write("src/other.f90", b"end\n");
+    let other = folder.run(&["src/other.f90", "--baseline", "lint/base.json"]);
+    assert!(!text(&other.stdout).contains("no longer there"), "{}", text(&other.stdout));
     // By configuration, relative to it.
     folder.write("src/w.f90", RECEIVE.as_bytes());
     folder.write("fortran-lint.toml", b"baseline = 'lint/base.json'\n");

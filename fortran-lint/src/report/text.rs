@@ -113,7 +113,8 @@ pub fn stats(summary: &Summary, seconds: f64) -> String {
     )
 }
 
-fn counted(n: usize, word: &str) -> String {
+/// A number and a word that goes with it.
+pub fn counted(n: usize, word: &str) -> String {
     match n {
         1 => format!("1 {word}"),
         n => format!("{n} {word}s"),

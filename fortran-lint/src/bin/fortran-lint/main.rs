@@ -218,7 +218,7 @@ fn run_check(arguments: &CheckArguments) -> Result<ExitCode, String> {
         let filter = |reports: &mut [FileReport]| {
             let mut left_out = Summary::default();
             if let Some((path, baseline)) = &baseline {
-                let applied = baseline.apply(reports, |file| files::relative(file, path));
+                let applied = baseline.apply(reports, &group.options, |file| files::relative(file, path));
                 (left_out.known, left_out.gone) = (applied.n_known, applied.n_gone);
             }
             if let Some(changed) = &changed {
@@ -317,7 +317,7 @@ fn write_baseline(path: &Path, groups: &[Group], has_failed: bool) -> Result<Exi
     let baseline = Baseline::of(&reports, |file| files::relative(file, path));
     save::create(path, baseline.text().as_bytes())
         .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    complain_plainly(&format!("{} findings are in {}\n", baseline.len(), path.display()));
+    complain_plainly(&format!("{}: {}\n", path.display(), text::counted(baseline.n_findings(), "finding")));
     Ok(ExitCode::SUCCESS)
 }
 
