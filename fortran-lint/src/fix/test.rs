@@ -1,4 +1,4 @@
-//! Where edits go and how they are written.
+//! Where edits go and how they are written. Never compiles what comes out; the tests with gfortran do.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! # FR90: suppression-without-reason
 //!
 //! A comment allows a finding and does not say why, names no rule, or says something else than `allow`. It allows
-//! nothing.
+//! nothing. Never reported for a comment that gives a reason behind a code.
 //!
 //! ## What happens
 //!
