@@ -14,7 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_killed_origin_ends_the_wait, [2]).surviving(1),
     case!(a_killed_rank_ends_a_fence, [3]).surviving(2),
     case!(a_killed_owner_ends_a_start, [2]).surviving(1),
-    case!(memory_of_a_killed_peer_is_the_own_again, [2]).surviving(1),
+    case!(memory_of_a_killed_peer_is_the_own_again, [2]).surviving(1).one_copy(),
     case!(a_stopped_peer_wakes_and_writes, [2]).processes(),
     case!(posts_need_nobody, [3]).processes(),
     case!(a_stopped_target_is_written_to, [2]).processes(),
@@ -143,7 +143,7 @@ fn memory_of_a_killed_peer_is_the_own_again(team: &Team) -> Outcome {
 
 fn a_stopped_peer_wakes_and_writes(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
-    let done = Window::<u64>::allocate(team, 1)?;
+    let done = crate::flags::<u64>(team, 1)?;
     let all = processes(team)?;
     if team.rank() == Rank(1) {
         let access = window.start(Rank(0), Info::Strong)?;
