@@ -25,6 +25,7 @@
 )]
 
 mod atomics;
+mod barriers;
 mod failures;
 mod fences;
 mod jacobi;
@@ -119,6 +120,7 @@ const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
     fences::CASES,
+    barriers::CASES,
     pscw::CASES,
     locks::CASES,
     atomics::CASES,

@@ -3,7 +3,7 @@
 
 use rma_automaton::{Call, Check, Permit};
 
-use super::failures::{Failure, Lost};
+use super::failures::Failure;
 use super::{Access, Expected, Info, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
@@ -84,6 +84,7 @@ impl RawWindow {
                     .note("no group was posted; give a count"));
             }
         };
+        self.refuse_count(call, count)?;
         let number = status.number();
         let what = WaitFor {
             call,
@@ -99,11 +100,10 @@ impl RawWindow {
                 Closing::Pending => {}
                 closing => return Some(Ok(closing)),
             }
-            let failure = match (self.broken().get(), self.lost_origin(number, count)) {
+            let failure = match self.broken().get() {
                 // Nobody comes into a broken window, and who is inside need not complete before this rank is told.
-                (Some(_), _) => Failure::Poisoned,
-                (None, Some(lost)) => Failure::Lost(lost),
-                (None, None) => return None,
+                Some(_) => Failure::Poisoned,
+                None => self.missing_origin(number, count)?,
             };
             // A second look, since what a lost origin did before it ended counts.
             Some(match own.exposure.0.word.try_close(count) {
@@ -113,12 +113,12 @@ impl RawWindow {
         });
         let closing = match closed {
             Ok(Ok(closing)) => closing,
-            Ok(Err(Failure::Poisoned)) => return Err(self.poisoned_now(call)),
-            Ok(Err(failure)) => {
+            Ok(Err(failure @ Failure::Lost(_))) => {
                 let error = self.failure(call, failure);
                 self.break_after(&error);
                 return Err(error);
             }
+            Ok(Err(failure)) => return Err(self.failure(call, failure)),
             Err(error) => {
                 self.break_after(&error);
                 return Err(error.other(self.missing_origins(number)));
@@ -197,25 +197,50 @@ impl RawWindow {
         if ranks.is_empty() { "(none)".to_owned() } else { ranks.join(", ") }
     }
 
-    /// An origin without which the wait can't end: it has ended inside, or too few are left that could come.
-    fn lost_origin(&self, number: u32, count: usize) -> Option<Lost> {
-        if !self.somebody_has_ended() {
+    /// Why the wait can't end: an origin has ended inside, or too few are left that could come.
+    fn missing_origin(&self, number: u32, count: usize) -> Option<Failure> {
+        if !self.somebody_has_ended() && !self.somebody_has_departed() {
             return None;
         }
         if let Some(lost) = self.failed_member() {
-            return Some(lost);
+            return Some(Failure::Lost(lost));
         }
+        let is_for_all = self.group.get().is_none();
         let mut possible = 0;
-        let mut lost = None;
+        let mut missing = None;
         for rank in self.members.ranks() {
             let origin = &self.peer(self.me, rank.index()).origin;
-            match (origin.is_at_work(), self.evidence(rank)) {
-                (true, Some(evidence)) => return Some((rank, evidence)),
-                (false, Some(evidence)) if !origin.has_used(number) => lost = lost.or(Some((rank, evidence))),
-                _ => possible += 1,
+            let evidence = self.evidence(rank);
+            match (origin.is_at_work(), origin.has_used(number)) {
+                (true, _) if let Some(evidence) = evidence => return Some(Failure::Lost((rank, evidence))),
+                (true, _) | (false, true) => possible += 1,
+                (false, false) if !is_for_all && !origin.is_allowed(number) => {}
+                (false, false) => match evidence {
+                    Some(evidence) => missing = missing.or(Some(Failure::Lost((rank, evidence)))),
+                    None if self.has_departed(rank.index()) => {
+                        missing = missing.or(Some(Failure::Departed(rank)));
+                    }
+                    None => possible += 1,
+                },
             }
         }
-        lost.filter(|_| possible < count)
+        missing.filter(|_| possible < count)
+    }
+
+    /// Refuses to wait for more origins than can come.
+    #[track_caller]
+    fn refuse_count(&self, call: &'static str, count: usize) -> Result<()> {
+        let (most, who) = match self.group.get() {
+            Some(members) => (members, "posted group"),
+            None => (self.targets.len(), "team"),
+        };
+        match count <= most {
+            true => Ok(()),
+            false => {
+                let note = format!("it counts {count}, and the {who} has {most} ranks");
+                Err(self.error(ErrorKind::CountExceeded, call).note(note))
+            }
+        }
     }
 
     /// Is admitted at a target that has posted, or will.
@@ -263,6 +288,8 @@ impl RawWindow {
                 match (self.broken().get(), self.failed_member()) {
                     (Some(_), _) => Some(Err(Failure::Poisoned)),
                     (None, Some(lost)) => Some(Err(Failure::Lost(lost))),
+                    // Its exposures end before it goes, so it will not post any more.
+                    (None, None) if self.has_departed(at) => Some(Err(Failure::Departed(target))),
                     (None, None) => None,
                 }
             }
@@ -285,7 +312,7 @@ impl RawWindow {
     pub(super) fn started(&self, at: usize, number: u32) -> Result<()> {
         self.targets[at].exposure.set(number);
         self.targets[at].access.set(Access::Started);
-        self.started.set(self.started.get() + 1);
+        self.open.started.set(self.open.started.get() + 1);
         Ok(())
     }
 
@@ -297,7 +324,7 @@ impl RawWindow {
             return Err(self.error(ErrorKind::CompleteWithoutStart, call).target(target));
         }
         self.targets[at].access.set(Access::None);
-        self.started.set(self.started.get() - 1);
+        self.open.started.set(self.open.started.get() - 1);
         let exposed = &self.control(at).exposure.0;
         exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
         exposed.completed.notify();

@@ -22,6 +22,8 @@ pub(super) type Lost = (Rank, Evidence);
 /// Failure of a wait whose condition sees more than the wait itself.
 pub(super) enum Failure {
     Lost(Lost),
+    /// The rank has dropped its handle of the window, and so comes to nothing any more.
+    Departed(Rank),
     Poisoned,
 }
 
@@ -90,6 +92,10 @@ impl RawWindow {
     pub(super) fn failure(&self, call: &'static str, failure: Failure) -> Error {
         match failure {
             Failure::Poisoned => self.poisoned_now(call),
+            Failure::Departed(rank) => {
+                let note = format!("rank {rank} has dropped its handle of the window");
+                self.error(ErrorKind::WindowFreed, call).note(note)
+            }
             Failure::Lost((rank, evidence)) => {
                 self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence)
             }
@@ -139,9 +145,7 @@ impl RawWindow {
                 }
             }
             let peer = self.peer(self.me, at);
-            // Acquire: pairs with the Release in `drop`.
-            let departed = peer.departed.load(Ordering::Acquire) != 0;
-            if departed || liveness::cannot_act(segment, self.members.job_rank(rank)) {
+            if self.has_departed(at) || liveness::cannot_act(segment, self.members.job_rank(rank)) {
                 continue;
             }
             // Acquire: pairs with the Release in `unlock`.
@@ -170,6 +174,19 @@ impl RawWindow {
             true => None,
             false => liveness::evidence(self.context.segment(), job_rank.0),
         }
+    }
+
+    /// Whether a rank has dropped its handle of the window.
+    pub(super) fn has_departed(&self, rank: usize) -> bool {
+        // Acquire: pairs with the Release in `drop`.
+        self.peer(self.me, rank).departed.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether any rank has dropped its handle.
+    #[inline]
+    pub(super) fn somebody_has_departed(&self) -> bool {
+        // Acquire: pairs with the Release in `drop`.
+        self.control(self.me).fate.0.departures.load(Ordering::Acquire) != 0
     }
 
     /// A member that has ended otherwise than in order.
@@ -240,6 +257,11 @@ impl RawWindow {
             (Reason::Dropped, _) => {
                 let note = format!("rank {rank} dropped an exposure while others were in it");
                 self.error(ErrorKind::Poisoned, call).note(note)
+            }
+            (Reason::Departed, _) => {
+                let other =
+                    format!("the drop of its handle by rank {rank}, which comes to no fence any more");
+                self.error(ErrorKind::CollectiveMismatch, call).other(other)
             }
             (Reason::Mismatched, _) => {
                 self.error(ErrorKind::Poisoned, call).note("the ranks came to different collective calls")

@@ -14,6 +14,16 @@ use crate::team::Rank;
 /// How long a fence that was broken by a mismatch looks for the mismatch itself.
 const MISMATCH_GRACE: Duration = Duration::from_millis(200);
 
+/// What ends the wait for another rank's signal.
+enum Heard {
+    /// The signal: which way the rank, and those that it has heard of, are going.
+    Way(Way),
+    /// Somebody has broken the window.
+    Broken,
+    /// A rank that is missing has dropped its handle of the window.
+    Departed(Rank),
+}
+
 impl RawWindow {
     /// The fence that opens a phase: afterwards everybody may access everybody.
     #[track_caller]
@@ -115,26 +125,38 @@ impl RawWindow {
             };
             let heard = self.context.wait(&own.arrivals, what, || {
                 if let Some(theirs) = phases.heard(round, number) {
-                    return Some(Some(theirs));
+                    return Some(Heard::Way(theirs));
+                }
+                // Whoever has departed has raised before all the flags that it will ever raise.
+                let departed =
+                    || self.members.ranks().find(|rank| self.has_departed(rank.index()) && is_missing(*rank));
+                if self.somebody_has_departed()
+                    && let Some(rank) = departed()
+                {
+                    return Some(Heard::Departed(rank));
                 }
                 match broken.get()? {
                     // The wait itself finds who is where, and says it better than the word does.
                     (_, Reason::Mismatched) => {
                         let since = mismatched_since.get_or_insert_with(Instant::now);
-                        (MISMATCH_GRACE < since.elapsed()).then_some(None)
+                        (MISMATCH_GRACE < since.elapsed()).then_some(Heard::Broken)
                     }
-                    _ => Some(None),
+                    _ => Some(Heard::Broken),
                 }
             });
             match heard {
                 // Whoever goes another way is told by the rounds that follow, so this rank stays until they are over.
-                Ok(Some(theirs)) => {
+                Ok(Heard::Way(theirs)) => {
                     together = together.with(theirs);
                     if together == Way::Apart && parted.is_none() {
                         parted = Some((Rank(from as u32), theirs));
                     }
                 }
-                Ok(None) => break,
+                Ok(Heard::Departed(rank)) => {
+                    self.break_window(rank.index(), Reason::Departed);
+                    return Err(self.poisoned_now(call));
+                }
+                Ok(Heard::Broken) => break,
                 Err(error) => {
                     self.break_after(&error);
                     return Err(error);

@@ -63,7 +63,7 @@ impl RawWindow {
             LockKind::Exclusive => Access::Exclusive,
             LockKind::Shared => Access::Shared,
         });
-        self.locked.set(self.locked.get() + 1);
+        self.open.locked.set(self.open.locked.get() + 1);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl RawWindow {
             self.publish();
         }
         here.access.set(Access::None);
-        self.locked.set(self.locked.get() - 1);
+        self.open.locked.set(self.open.locked.get() - 1);
         if self.control(at).word.0.unlock(self.me as u32, sharing) {
             self.wake_first(at);
         }

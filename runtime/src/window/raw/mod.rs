@@ -26,14 +26,15 @@ use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use self::control::{Control, Peer, Plan, Waiter};
+use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
 use crate::sync::phases::Broken;
-use crate::team::{Members, Rank, Team};
+use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
@@ -73,10 +74,8 @@ pub(crate) struct RawWindow {
     me: usize,
     /// A fence phase is open: every target may be accessed.
     phase_open: Cell<bool>,
-    /// Targets with an open access.
-    started: Cell<usize>,
-    /// Targets with a held lock.
-    locked: Cell<usize>,
+    /// Targets with an open access, targets with a held lock, and views of the own memory that live.
+    open: Arc<OpenEpochs>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -84,8 +83,6 @@ pub(crate) struct RawWindow {
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one for memory that the
     /// runtime has allocated.
     private: *mut u8,
-    /// Views of the own memory that live.
-    views: Cell<usize>,
     /// Whether the views hold the own lock; in a poisoned window they don't.
     views_locked: Cell<bool>,
     /// Fences that this handle has signalled.
@@ -216,11 +213,9 @@ impl RawWindow {
             targets,
             me,
             phase_open: Cell::new(false),
-            started: Cell::new(0),
-            locked: Cell::new(0),
+            open: team.watch(all[0].id),
             posted: Cell::new(false),
             instrumented: Cell::new(false),
-            views: Cell::new(0),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
             failed: Cell::new(false),
@@ -289,7 +284,7 @@ impl RawWindow {
     /// The word that says whether the window is broken: rank 0's, as all agree on it.
     #[inline(always)]
     fn broken(&self) -> &Broken {
-        &self.control(0).broken.0
+        &self.control(0).fate.0.broken
     }
 
     /// An error of a call on this window.
@@ -372,15 +367,24 @@ impl Drop for RawWindow {
         // more, which is what the peers want to know; what it holds is given back as far as that is possible.
         self.close_leaked();
         for owner in 0..self.targets.len() {
-            // Release: pairs with the Acquire below and in `is_quiet`.
-            self.peer(owner, self.me).departed.store(1, std::sync::atomic::Ordering::Release);
+            // Release: pairs with the Acquire in `has_departed`: what this handle wrote, and its flags, come before.
+            self.peer(owner, self.me).departed.store(DROPPED, Ordering::Release);
+            // Release: pairs with the Acquire in `somebody_has_departed`.
+            self.control(owner).fate.0.departures.fetch_add(1, Ordering::Release);
+            self.control(owner).fences.0.arrivals.notify();
+            self.control(owner).exposure.0.completed.notify();
+        }
+        self.control(self.me).exposure.0.posted.notify();
+        for owner in 0..self.targets.len() {
+            // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
+            self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
         self.context.retire(block, move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
-            // Acquire: pairs with the Release above: whoever has departed touches the block no more.
-            let departed = |rank: usize| peers[rank].departed.load(std::sync::atomic::Ordering::Acquire) != 0;
+            // Acquire: pairs with the Release above: whoever is gone touches the block no more.
+            let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;
             members
                 .ranks()
                 .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
