@@ -31,6 +31,7 @@ mod fences;
 mod jacobi;
 mod locks;
 mod pscw;
+mod traces;
 mod transfers;
 mod visibility;
 mod windows;
@@ -127,6 +128,7 @@ const TABLES: &[&[Case]] = &[
     visibility::CASES,
     failures::CASES,
     jacobi::CASES,
+    traces::CASES,
 ];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
@@ -281,6 +283,19 @@ fn wait(job: &mut Child) -> Option<i32> {
     }
     None
 }
+
+/// Whether a case may go on with its many rounds: all of them in full runs, otherwise what a busy machine can do in some
+/// seconds. Rounds that one rank makes by itself end this way; rounds that ranks make together are counted.
+fn has_time(begun: Instant) -> bool {
+    begun.elapsed() < ROUNDS_TIME || is_full()
+}
+
+/// Whether this is one of the long runs.
+fn is_full() -> bool {
+    std::env::var_os("RMA_FULL").is_some()
+}
+
+const ROUNDS_TIME: Duration = Duration::from_secs(15);
 
 /// A short time in which a call that should block would have returned if it did not.
 fn grace() {

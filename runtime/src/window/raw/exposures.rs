@@ -93,7 +93,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("exposure", u64::from(number))),
-            blocker: &|| self.missing_origin(number),
+            blocker: &|| self.awaited_origin(number),
         };
         let closed = self.context.wait(&own.exposure.0.completed, what, || {
             match own.exposure.0.word.try_close(count) {
@@ -167,7 +167,7 @@ impl RawWindow {
     }
 
     /// An origin that an exposure waits for, if it is known who will come: one that is inside, or a member of the group.
-    fn missing_origin(&self, number: u32) -> Option<Rank> {
+    fn awaited_origin(&self, number: u32) -> Option<Rank> {
         let origin = |rank: &Rank| &self.peer(self.me, rank.index()).origin;
         let is_absent = |rank: &Rank| origin(rank).is_allowed(number) && !origin(rank).has_used(number);
         let inside = self.members.ranks().find(|rank| origin(rank).is_at_work());
