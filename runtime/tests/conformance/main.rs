@@ -29,10 +29,12 @@ mod barriers;
 mod failures;
 mod fences;
 mod jacobi;
+mod litmus;
 mod locks;
 mod pscw;
 mod traces;
 mod transfers;
+mod trouble;
 mod visibility;
 mod windows;
 
@@ -129,6 +131,8 @@ const TABLES: &[&[Case]] = &[
     failures::CASES,
     jacobi::CASES,
     traces::CASES,
+    litmus::CASES,
+    trouble::CASES,
 ];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
