@@ -31,6 +31,7 @@ mod fences;
 mod jacobi;
 mod litmus;
 mod locks;
+mod messages;
 mod pscw;
 mod traces;
 mod transfers;
@@ -132,6 +133,7 @@ const TABLES: &[&[Case]] = &[
     jacobi::CASES,
     traces::CASES,
     litmus::CASES,
+    messages::CASES,
     trouble::CASES,
 ];
 

@@ -47,7 +47,11 @@ impl RawWindow {
         };
         if granted != Ok(Request::Granted) {
             let outcome = match info {
-                Info::NoCheck => granted.map(|_| ()).map_err(|refusal| self.lock_error(call, at, refusal)),
+                // No closure: the error names the line of this call's caller.
+                Info::NoCheck => match granted {
+                    Ok(_) => Ok(()),
+                    Err(refusal) => Err(self.lock_error(call, at, refusal)),
+                },
                 Info::Strong | Info::Weak => self.wait_for_lock(call, at, sharing, granted),
             };
             if let Err(error) = outcome {
@@ -185,9 +189,10 @@ impl RawWindow {
                 }
             })?;
         }
-        let ticket = match request.map_err(|refusal| self.lock_error(call, at, refusal))? {
-            Request::Granted => return Ok(()),
-            Request::Queued(ticket) => ticket,
+        let ticket = match request {
+            Ok(Request::Granted) => return Ok(()),
+            Ok(Request::Queued(ticket)) => ticket,
+            Err(refusal) => return Err(self.lock_error(call, at, refusal)),
         };
         let waiter = self.waiter(at, ticket.slot(self.plan.slots));
         waiter.slot.enter(ticket, me);

@@ -148,10 +148,15 @@ impl RawWindow {
         const CALL: &str = "window allocation";
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
-        let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        // A closure has no caller of its own.
+        let location = Location::caller();
+        let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let block = match plan.data.checked_add(bytes) {
-            Some(total) => context.allocate(CALL, total),
+            Some(total) => match context.allocate(CALL, total) {
+                Ok(block) => Ok(block),
+                Err(error) => Err(error.caller(team.rank()).called_at(location)),
+            },
             None => {
                 Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
             }
