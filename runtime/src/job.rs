@@ -13,6 +13,33 @@ use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
 
+/// How many copies there are of the memory that the runtime allocates for windows.
+///
+/// A program that keeps the rules gives the same results in both. One that omits a call shows it under `Separate`: the
+/// owner's loads find old values, always. The default is a job's: [`Job::memory_model`](crate::Job::memory_model), or
+/// `RMA_MEMORY_MODEL=separate` in the environment; a window's own is set by
+/// [`WindowOptions`](crate::WindowOptions::memory_model).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryModel {
+    /// One, which the owner and all others use.
+    #[default]
+    Unified,
+    /// Two: the owner uses a private one, the others a public one, and what has changed moves in the owner's calls, as late
+    /// as the rules allow. See [`Window::create`](crate::Window::create).
+    Separate,
+}
+
+impl MemoryModel {
+    /// The model that goes by a name.
+    pub(crate) fn named(name: &str) -> Option<MemoryModel> {
+        match name {
+            "unified" => Some(MemoryModel::Unified),
+            "separate" => Some(MemoryModel::Separate),
+            _ => None,
+        }
+    }
+}
+
 /// What one rank of a job has. Teams and windows share it.
 pub(crate) struct RankContext {
     segment: Arc<Segment>,
@@ -20,6 +47,7 @@ pub(crate) struct RankContext {
     rank: Rank,
     /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
     limit_ns: AtomicU64,
+    memory_model: MemoryModel,
     patience: Patience,
     home_thread: ThreadId,
     /// The threads that the process had when the job began, where ranks are threads of one process.
@@ -71,6 +99,7 @@ impl RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
             limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
+            memory_model: MemoryModel::default(),
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
@@ -91,6 +120,17 @@ impl RankContext {
     /// Threads of the process that no rank of this job has made.
     pub(crate) fn threads_before(&self) -> &[u32] {
         &self.threads_before
+    }
+
+    /// Sets the memory model of windows that say nothing else.
+    pub(crate) fn with_memory_model(mut self, memory_model: MemoryModel) -> RankContext {
+        self.memory_model = memory_model;
+        self
+    }
+
+    /// The memory model of windows that say nothing else.
+    pub(crate) fn memory_model(&self) -> MemoryModel {
+        self.memory_model
     }
 
     /// Zeroed memory of the segment that belongs to this rank.

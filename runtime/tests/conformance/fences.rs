@@ -209,7 +209,7 @@ fn one_that_comes_late_to_different_fences_is_told_the_same(team: &Team) -> Outc
 fn different_fences(team: &Team, late: Option<Rank>) -> Outcome {
     let mut first = Window::<u8>::allocate(team, 1)?;
     let mut second = Window::<u8>::allocate(team, 1)?;
-    let done = Window::<u8>::allocate(team, 1)?;
+    let done = crate::flags::<u8>(team, 1)?;
     let (first_id, second_id) = (first.id(), second.id());
     let window = if team.rank() == Rank(0) { &mut first } else { &mut second };
     if late == Some(team.rank()) {
@@ -277,7 +277,7 @@ fn a_fence_meets_a_leaked_epoch(team: &Team) -> Outcome {
 
 fn a_late_rank_finds_the_window_broken(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
-    let side = Window::<u64>::allocate(team, 1)?;
+    let side = crate::flags::<u64>(team, 1)?;
     if team.rank() == Rank(0) {
         stalled(team, || window.fence(|_| ()));
         // Rank 1 has not said that it writes, and won't get in any more: the own memory is the own again.

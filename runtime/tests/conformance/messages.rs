@@ -1,14 +1,14 @@
 //! The sentence of every kind of error that a window's calls can give: call, window, caller, target, range and other party.
 //! Never compares what differs from run to run: numbers of windows, lists of who waits.
 
-use rma::{Error, ErrorKind, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, own};
+use rma::{Error, ErrorKind, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, WindowOptions, own};
 
 use crate::{Case, Outcome, case, stalled};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(mistakes_of_arguments_have_their_sentences, [2]),
-    case!(mistakes_of_order_have_their_sentences, [2]),
-    case!(failures_of_others_have_their_sentences, [3]),
+    case!(mistakes_of_arguments_have_their_sentences, [2]).one_copy(),
+    case!(mistakes_of_order_have_their_sentences, [2]).one_copy(),
+    case!(failures_of_others_have_their_sentences, [3]).one_copy(),
 ];
 
 /// Compares an error with its kind and sentence. `W` stands for the window's number, `…` at the end for the rest.
@@ -34,7 +34,7 @@ fn failed<T>(result: rma::Result<T>) -> Error {
 
 fn mistakes_of_arguments_have_their_sentences(team: &Team) -> Outcome {
     let me = team.rank();
-    let unit = failed(Window::<u32>::allocate_with_unit(team, 4, 0));
+    let unit = failed(WindowOptions::new().disp_unit(0).allocate::<u32>(team, 4));
     says(
         unit,
         0,
@@ -48,7 +48,7 @@ fn mistakes_of_arguments_have_their_sentences(team: &Team) -> Outcome {
         ErrorKind::System,
         &format!("window allocation by rank {me} was refused by the operating system: …"),
     );
-    let mut window = Window::<u32>::allocate_with_unit(team, 8, 2)?;
+    let mut window = WindowOptions::new().disp_unit(2).allocate::<u32>(team, 8)?;
     let id = window.id();
     window.fence(|epoch| {
         if me == Rank(1) {

@@ -1,4 +1,5 @@
-//! What each owner call makes visible (`docs/spec/visibility.md`), on the memory model that exists: unified.
+//! What each owner call makes visible (`docs/spec/visibility.md`), in every memory model. Never looks at what no rule promises;
+//! `copies` does, where there are two copies.
 
 use rma::{ErrorKind, Info, LockKind, Origins, Rank, Team, Window};
 
@@ -177,7 +178,7 @@ fn switching_between_styles(team: &Team) -> Outcome {
 fn an_exposure_may_name_its_owner(team: &Team) -> Outcome {
     let (a, b) = (Rank(0), Rank(1));
     let mut window = Window::<u64>::allocate(team, 2)?;
-    let done = Window::<u64>::allocate(team, 1)?;
+    let done = crate::flags::<u64>(team, 1)?;
     if team.rank() == b {
         window.access(&[a], Info::Strong, |epoch| epoch.put(a, 1, 22))?;
         done.lock(a, LockKind::Shared, |epoch| epoch.put(a, 0, 1))?;
