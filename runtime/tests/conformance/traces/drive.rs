@@ -29,6 +29,9 @@ fn bits(values: &[T]) -> Vec<u64> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
+/// Values, each with the number of its access.
+type Numbered = Vec<(usize, Vec<T>)>;
+
 /// The accesses of one rank in a round, by their numbers.
 type Mine<'a> = Vec<(usize, &'a Access)>;
 
@@ -123,7 +126,7 @@ issue!(issue_in_lock, LockEpoch);
 struct Found(Vec<(usize, Vec<u64>)>);
 
 impl Found {
-    fn take(&mut self, (ones, many): (Vec<(usize, T)>, Vec<(usize, Vec<T>)>), buffers: Vec<(usize, Vec<T>)>) {
+    fn take(&mut self, (ones, many): (Vec<(usize, T)>, Numbered), buffers: Numbered) {
         self.0.extend(ones.into_iter().map(|(number, value)| (number, bits(&[value]))));
         self.0.extend(many.into_iter().chain(buffers).map(|(number, values)| (number, bits(&values))));
     }
@@ -141,7 +144,7 @@ impl Found {
 }
 
 /// A buffer for each get into one.
-fn buffers(mine: &Mine<'_>) -> Vec<(usize, Vec<T>)> {
+fn buffers(mine: &Mine<'_>) -> Numbered {
     let into = mine.iter().filter(|(_, access)| matches!(access.kind, Kind::GetInto));
     into.map(|(number, access)| (*number, vec![T::from_bits(0); access.expected.len()])).collect()
 }
