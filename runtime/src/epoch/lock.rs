@@ -101,7 +101,7 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
     pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush", Some(self.target), || None);
         // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
-        crate::sync::registers::arrived();
+        self.window.let_arrive();
         pending.deliver(&Closed::new())
     }
 

@@ -359,7 +359,7 @@ fn is_full() -> bool {
     std::env::var_os("RMA_FULL").is_some()
 }
 
-const ROUNDS_TIME: Duration = Duration::from_secs(15);
+const ROUNDS_TIME: Duration = Duration::from_secs(6);
 
 /// Memory through which ranks tell each other how far they are while they look at it all the time, which is no subject of
 /// the case.

@@ -10,6 +10,7 @@ use super::{Access, Info, LockKind, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
+use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -145,6 +146,12 @@ impl RawWindow {
             self.waiter(owner, first.slot(self.plan.slots)).slot.waiter(first)
         };
         state.holder().or_else(waiting).map(Rank)
+    }
+
+    /// Returns when what this rank has put is where others look.
+    #[inline(always)]
+    pub(crate) fn let_arrive(&self) {
+        arrived();
     }
 
     /// A rank that has the lock of `owner`, or waits before the caller.
