@@ -671,8 +671,11 @@ fn one_bad_statement_costs_one_statement() {
 fn json_and_text_are_as_documented() {
     let text = unit("mpi", "integer, target :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
     let reports = [check_one("w.f90", text.as_bytes(), &Options::default())];
-    expect_test::expect_file!["golden/finding.json"]
-        .assert_eq(&report::json::document(&reports, report::json::Skipped::Counted));
+    expect_test::expect_file!["golden/finding.json"].assert_eq(&report::json::document(
+        &reports,
+        &report::Summary::new(&reports),
+        report::json::Skipped::Counted,
+    ));
     expect_test::expect_file!["golden/finding.txt"]
         .assert_eq(&report::text::findings(&reports, rma_source::render::Colour::Never));
 }

@@ -38,7 +38,7 @@ pub struct FileContext<'a> {
 }
 
 /// By which door the unit reaches MPI.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Binding {
     /// `include 'mpif.h'`: no interfaces.
     Mpif,
@@ -47,6 +47,7 @@ pub enum Binding {
     /// `use mpi_f08`
     F08,
     /// Through something that is not seen.
+    #[default]
     Unknown,
 }
 
@@ -102,7 +103,8 @@ impl<'a> Analysis<'a> {
     /// Prepares a unit; `None` when it calls nothing of interest.
     pub fn new(file: FileContext<'a>, id: UnitId) -> Option<Analysis<'a>> {
         let unit = file.model.unit(id);
-        (calls_library(file.tree, unit) || has_effects(file, unit)).then(|| Analysis::whole(file, id))
+        (calls_library(file.tree, unit, file.options) || has_effects(file, unit))
+            .then(|| Analysis::whole(file, id))
     }
 
     /// Prepares a unit, whatever it calls.
@@ -346,7 +348,8 @@ impl<'a> Analysis<'a> {
     /// Whether the compiler cannot look into the procedure.
     pub fn is_opaque(&self, call: &Call) -> bool {
         let name = self.name(call.name);
-        if self.file.options.dummies.iter().any(|dummy| dummy.eq_ignore_ascii_case(name)) {
+        let Options { dummies, sync_routine, .. } = self.file.options;
+        if dummies.iter().chain(sync_routine).any(|dummy| dummy.eq_ignore_ascii_case(name)) {
             return true;
         }
         !self.file.program.procedures.has(name) && !is_intrinsic(name)
@@ -447,8 +450,8 @@ impl<'a> Analysis<'a> {
 }
 
 /// Whether a unit calls the library itself, or makes a pointer from an address.
-pub fn calls_library(tree: &Tree, unit: &Unit) -> bool {
-    called(tree, unit).any(|(_, name)| crate::mpi::is_library_name(name) || name == "c_f_pointer")
+pub fn calls_library(tree: &Tree, unit: &Unit, options: &Options) -> bool {
+    called(tree, unit).any(|(_, name)| options.wrappers.concerns(name) || name == "c_f_pointer")
 }
 
 /// Whether it calls procedures that call the library for it.
@@ -492,7 +495,7 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         }
         next = unit.parent;
     }
-    file.model.units.iter().find_map(of_unit).unwrap_or(Binding::Unknown)
+    file.model.units.iter().find_map(of_unit).unwrap_or(file.options.binding)
 }
 
 /// The binding that a module hands on to its users.

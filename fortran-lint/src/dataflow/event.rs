@@ -6,7 +6,7 @@ use rma_source::Span;
 
 use super::FileContext;
 use crate::model::{Flow, Resolved, UnitId};
-use crate::mpi::{self, Part, Procedure};
+use crate::mpi::{Part, Procedure};
 use crate::parse::{BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree};
 use crate::program::{Actual, ProcedureId, Summary};
 
@@ -577,7 +577,7 @@ impl<'a> Collector<'a> {
         let tree = self.tree;
         let Some(name) = tree.root(procedure) else { return };
         let is_plain = matches!(tree.expr(procedure).kind, ExprKind::Name(_));
-        match mpi::find(tree.symbols.name(name)).filter(|_| is_plain) {
+        match self.file.options.wrappers.find(tree.symbols.name(name)).filter(|_| is_plain) {
             Some(known) => self.library_call(name, tree.span(procedure), known, args),
             None => self.user_call(name, procedure, args),
         }

@@ -71,7 +71,7 @@ impl Analysis<'_> {
             let phase = match procedure.class {
                 Class::Blocking => Phase::Call,
                 Class::Nonblocking | Class::Transfer => Phase::FromCall,
-                Class::Persistent => Phase::FromStart,
+                Class::Persistent | Class::Partitioned => Phase::FromStart,
                 Class::WinCreate => {
                     if let (Some(place), Some(handle)) = (call.part(Part::Window), window)
                         && let Some(variable) = self.variable_of(place)
@@ -99,6 +99,10 @@ impl Analysis<'_> {
             };
             for (position, (part, arg)) in call.parts().enumerate() {
                 let Part::Buffer(direction) = part else { continue };
+                // A started partitioned send leaves each part to the program until that part is handed over.
+                if procedure.class == Class::Partitioned && direction == Direction::In {
+                    continue;
+                }
                 for &hidden in self.hidden.of(id as u32, position) {
                     operations.push(make(hidden, None, direction));
                 }

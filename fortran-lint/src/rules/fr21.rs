@@ -61,6 +61,7 @@ fn report(a: &Analysis<'_>, fault: &Fault) -> Option<Finding> {
         variable: window.to_string(),
         because: Vec::new(),
         related: Vec::new(),
+        repairs: Vec::new(),
         remedies: vec![remedy.to_string()],
     };
     // The last call on the window in the text before this one is what a reader looks for.

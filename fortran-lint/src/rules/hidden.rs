@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
     without_attempts,
@@ -68,6 +69,7 @@ pub(super) fn reads(a: &Analysis<'_>, rule: &'static str, operation: &Operation)
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, call.event);
     propose(a, &mut found, variable, "between the receive and the read");
+    repair::call(a, &mut found, Place::Behind(a.calls[end as usize].span));
     Some(found)
 }
 
@@ -144,5 +146,6 @@ fn report_stores(
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Store, last);
     propose(a, &mut found, variable, "between the store and the send");
+    repair::call(a, &mut found, Place::Before(a.calls[call as usize].span));
     found
 }

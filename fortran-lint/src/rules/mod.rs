@@ -2,6 +2,7 @@
 //! files, never search text, and never look at each other.
 
 mod hidden;
+mod repair;
 mod support;
 
 mod fr01;
@@ -81,6 +82,16 @@ impl Rule {
 }
 
 macro_rules! rule {
+    ($code:literal, $name:literal, $level:literal, $file:literal) => {
+        Rule {
+            code: $code,
+            name: $name,
+            role: Role::Rule,
+            level: $level,
+            source: include_str!($file),
+            check: None,
+        }
+    };
     ($code:literal, $name:literal, $level:literal, $file:literal, $check:expr) => {
         Rule {
             code: $code,
@@ -126,6 +137,9 @@ pub const RULES: &[Rule] = &[
     rule!("FR20", "buffer-ends-before-operation", "note", "fr20.rs", fr20::check),
     rule!("FR21", "epoch-out-of-order", "error", "fr21.rs", fr21::check),
     rule!("FR22", "update-not-made-visible", "error", "fr22.rs", fr22::check),
+    // About comments that allow a finding, which are looked at when the findings are known.
+    rule!("FR90", "suppression-without-reason", "warning", "fr90.rs"),
+    rule!("FR91", "suppression-without-effect", "warning", "fr91.rs"),
 ];
 
 /// The rule of that code, in any case.

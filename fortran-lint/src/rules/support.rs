@@ -2,6 +2,7 @@
 
 use rma_source::{FileId, Span};
 
+use super::repair;
 use crate::dataflow::{Analysis, Binding, Event, EventKind, PassedTo};
 use crate::finding::{Finding, Level, Related};
 use crate::model::Storage;
@@ -63,6 +64,7 @@ pub(super) fn finding(
         because: Vec::new(),
         related: Vec::new(),
         remedies: Vec::new(),
+        repairs: Vec::new(),
     }
 }
 
@@ -90,6 +92,7 @@ pub(super) fn relate(finding: &mut Finding, span: Span, message: String) {
 
 /// Adds the remedies that compile in the unit's binding, the cheapest first, and the place for a sync call.
 pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol, sync_place: &str) {
+    repair::declare(a, finding, variable);
     let name = a.name(variable);
     let resolved = a.resolve(variable);
     let is_dynamic =
