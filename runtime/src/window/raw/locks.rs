@@ -334,7 +334,7 @@ impl RawWindow {
 }
 
 #[cfg(test)]
-mod test {
+mod tests {
     use crate::element::BasicType;
     use crate::error::{ErrorKind, Result};
     use crate::team::Rank;
