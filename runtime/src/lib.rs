@@ -92,4 +92,4 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, LockKind, Origins};
-pub use window::{LocalView, LocalViewMut, Window};
+pub use window::{LocalView, LocalViewMut, Unexposed, Window};

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::team::{Rank, Team};
 use crate::trace;
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut};
+pub use raw::{LocalView, LocalViewMut, Unexposed};
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///

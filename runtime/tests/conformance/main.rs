@@ -31,6 +31,7 @@ mod fences;
 mod infos;
 mod jacobi;
 mod locks;
+mod parts;
 mod pscw;
 mod requests;
 mod transfers;
@@ -170,6 +171,7 @@ const TABLES: &[&[Case]] = &[
     pscw::CASES,
     infos::CASES,
     requests::CASES,
+    parts::CASES,
     locks::CASES,
     atomics::CASES,
     visibility::CASES,

@@ -13,9 +13,7 @@ impl RawWindow {
     pub(crate) fn grant(&self, call: &'static str, rank: Rank) -> Result<()> {
         let at = self.check_rank(call, rank)?;
         match (self.posted.get(), self.group.get()) {
-            (false, _) => {
-                self.post(call, Origins::Group(&[rank]))?;
-            }
+            (false, _) => self.post(call, Origins::Group(&[rank]))?,
             (true, Some(members)) => {
                 let own = self.control(self.me);
                 let number = own.exposure.0.word.status().number();

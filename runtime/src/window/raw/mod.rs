@@ -17,11 +17,12 @@ mod fences;
 mod grants;
 mod local;
 mod locks;
+mod parts;
 mod rules;
 mod transfer;
 
 pub use admission::{Expected, LockKind, Origins};
-pub use local::{LocalView, LocalViewMut};
+pub use local::{LocalView, LocalViewMut, Unexposed};
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -32,6 +33,7 @@ use std::sync::atomic::Ordering;
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::deferral::Promise;
+use self::parts::{Part, Rest};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -67,6 +69,10 @@ struct Target {
     data: *mut u8,
     bytes: usize,
     unit: usize,
+    /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
+    reach: Cell<usize>,
+    /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
+    part: Cell<Option<Part>>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -84,6 +90,8 @@ pub(crate) struct RawWindow {
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
     open: Arc<OpenEpochs>,
+    /// What the program has of the own memory while only a part is exposed.
+    rest: Cell<Rest>,
     /// Epochs that have not been let in yet.
     promises: RefCell<Vec<Promise>>,
     /// The own window is posted.
@@ -210,6 +218,8 @@ impl RawWindow {
                 data: context.at(theirs.offset + plan.data as u64),
                 bytes: theirs.bytes as usize,
                 unit: theirs.unit as usize,
+                reach: Cell::new(theirs.bytes as usize),
+                part: Cell::new(None),
                 access: Cell::new(Access::None),
                 nested: Cell::new(0),
                 exposure: Cell::new(0),
@@ -224,6 +234,7 @@ impl RawWindow {
             me,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
+            rest: Cell::new(Rest::Own),
             promises: RefCell::default(),
             posted: Cell::new(false),
             instrumented: Cell::new(false),

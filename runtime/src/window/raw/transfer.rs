@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use super::parts::Part;
 use super::{Access, RawWindow, Target};
 use crate::element::{Element, Operation};
 use crate::error::{Error, ErrorKind, Result};
@@ -422,8 +423,19 @@ impl RawWindow {
         match there.place(at, size_of::<T>()) {
             Some(place) if place.cast::<T>().is_aligned() => Ok(place.cast()),
             Some(_) => Err(self.misaligned::<T>(call, target)),
-            None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
+            None => self.element_of_part(call, target, at),
         }
+    }
+
+    /// One aligned element of the part of a target that is exposed to this handle.
+    #[cold]
+    #[track_caller]
+    fn element_of_part<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+        let there = &self.targets[target.index()];
+        let Side { base, layout } = self.settle::<T>(call, there, target, Section::From(at), 1)?;
+        self.refuse_misaligned::<T>(call, target, &layout)?;
+        // SAFETY: - in bounds: `settle`.
+        Ok(unsafe { base.add(layout.start) }.cast())
     }
 
     /// The number of elements that both sides agree on.
@@ -462,7 +474,7 @@ impl RawWindow {
         at: Section,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match at.settle(len, size_of::<T>(), there.unit, there.bytes) {
+        match there.open(at.settle(len, size_of::<T>(), there.unit, there.bytes), size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -489,7 +501,7 @@ impl RawWindow {
             ),
             Source::Own(section) => {
                 let own = &self.targets[self.me];
-                let settled = section.settle(len, size, own.unit, own.bytes);
+                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
                 (self.private.cast_const(), settled, section.span(len))
             }
         };
@@ -521,7 +533,8 @@ impl RawWindow {
             Destination::Own(section) => {
                 self.refuse_views(call)?;
                 let own = &self.targets[self.me];
-                (self.private, section.settle(len, size, own.unit, own.bytes), section.span(len))
+                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
+                (self.private, settled, section.span(len))
             }
         };
         match settled {
@@ -585,18 +598,20 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn out_of_bounds(&self, call: &'static str, target: Rank, range: Range<usize>) -> Error {
-        self.faulty(call, target, range, Fault::Bounds)
-    }
-
-    #[cold]
-    #[track_caller]
     fn faulty(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
         let there = &self.targets[target.index()];
         // Not by a closure, which would be the call's location.
         let error = self.error(fault.kind(), call).target(target).range(range);
         match fault {
-            Fault::Bounds => error.note(format!("its length is {}", there.bytes / there.unit)),
+            Fault::Bounds => {
+                let length = there.bytes / there.unit;
+                error.note(match there.part.get() {
+                    None => format!("its length is {length}"),
+                    Some(Part { start, end }) => {
+                        format!("its length is {length}, of which bytes {start}..{end} are exposed")
+                    }
+                })
+            }
             Fault::Overlap => error,
             Fault::Length(len) => error.note(format!("the target section has {len}")),
         }
@@ -633,11 +648,22 @@ impl RawWindow {
 }
 
 impl Target {
-    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory.
+    /// A layout, if all that it names is exposed.
+    fn open(&self, settled: Result<Layout, Fault>, size: usize) -> Result<Layout, Fault> {
+        let layout = settled?;
+        let (named, open) = (layout.span(size), self.open_bytes());
+        match named.is_empty() || (open.start <= named.start && named.end <= open.end) {
+            true => Ok(layout),
+            false => Err(Fault::Bounds),
+        }
+    }
+
+    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and all of it is exposed.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        match start <= self.bytes && bytes <= self.bytes - start {
+        let reach = self.reach.get();
+        match start <= reach && bytes <= reach - start {
             true => Some(start),
             false => None,
         }
