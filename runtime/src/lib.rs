@@ -83,6 +83,7 @@ pub use epoch::{
 };
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use info::{Hints, Info, Schedule};
+pub use job::MemoryModel;
 pub use op::{
     Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
 };
@@ -92,4 +93,4 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, LockKind, Origins};
-pub use window::{LocalView, LocalViewMut, Unexposed, Window};
+pub use window::{LocalView, LocalViewMut, Moved, Returned, Unexposed, Window, WindowOptions};

@@ -12,6 +12,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_pending_request_is_no_epoch, [2]).under(&[""]),
     case!(requests_learn_that_the_other_side_goes, [3]),
     case!(a_leaked_exposure_is_found_again, [2]),
+    case!(a_window_may_begin_posted, [3]),
+    case!(a_window_that_began_posted_has_to_be_waited_for, [2]).failing("own exposure was not waited for"),
     case!(lock_guards_do_what_scopes_do, [2, 4]).under(&[""]),
     case!(a_dropped_lock_guard_unlocks, [2]),
     case!(leaving_with_a_held_lock_is_an_error, [2]).failing("epoch still open: the access to ranks 1"),
@@ -137,6 +139,51 @@ fn a_leaked_exposure_is_found_again(team: &Team) -> Outcome {
     } else {
         window.access(&[Rank(0)], Info::Strong, |epoch| epoch.put(Rank(0), 0, 3))?;
     }
+    Ok(())
+}
+
+// covers: RMA-SYNC-16
+fn a_window_may_begin_posted(team: &Team) -> Outcome {
+    const ROUNDS: u64 = 100;
+    let me = team.rank();
+    // Wait, load, post, round by round, and both producers begin at once.
+    let run = |mut window: Window<u64>| -> rma::Result<()> {
+        for round in 1..=ROUNDS {
+            if me == Rank(0) {
+                window.posted()?.wait(2)?;
+                assert_eq!(*window.local()?, [0, round, 2 * round]);
+                if round < ROUNDS {
+                    std::mem::forget(window.post(Origins::Any)?);
+                }
+            } else {
+                window.access(&[Rank(0)], Info::Strong, |epoch| {
+                    epoch.put(Rank(0), me.index(), u64::from(me.0) * round)
+                })?;
+            }
+        }
+        Ok(())
+    };
+    let begins = |window: rma::WindowOptions| match me {
+        Rank(0) => window.created_posted(),
+        _ => window,
+    };
+    let window = begins(rma::WindowOptions::new()).allocate::<u64>(team, 3)?;
+    assert!(window.target_posted(Rank(0))?);
+    run(window)?;
+    // Without the option it begins private, and the first call is wrong.
+    let mut window = Window::<u64>::allocate(team, 3)?;
+    assert!(!window.target_posted(Rank(0))?);
+    assert_eq!(kind_of(window.posted().map(|_| ())), ErrorKind::WaitWithoutPost);
+    team.barrier()?;
+    Ok(())
+}
+
+fn a_window_that_began_posted_has_to_be_waited_for(team: &Team) -> Outcome {
+    let window = rma::WindowOptions::new().created_posted().allocate::<u64>(team, 1)?;
+    assert_eq!(kind_of(window.local().map(|_| ())), ErrorKind::EpochStillOpen);
+    assert_eq!(kind_of(window.lock(Rank(0), LockKind::Shared, |_| ())), ErrorKind::MixedSync);
+    drop(window);
+    team.barrier()?;
     Ok(())
 }
 

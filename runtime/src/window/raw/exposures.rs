@@ -12,7 +12,7 @@ use super::rules::check_of;
 use super::{Access, Expected, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::info::{Info, Terms};
-use crate::liveness::{Act, Needs, WaitFor};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::exposure::{self, Admits, Closing, Extent};
 use crate::sync::phases::Reason;
 use crate::sync::state_word::Refusal;
@@ -108,6 +108,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("exposure", u64::from(number))),
+            blocker: &|| self.awaited_origin(number),
         };
         let completed = &self.control(self.me).exposure.0.completed;
         match self.context.wait(completed, what, || self.look_for_end(number, count)) {
@@ -235,6 +236,14 @@ impl RawWindow {
         self.error(ErrorKind::CountExceeded, call)
             .other(format!("ranks {came} on exposure {number}"))
             .note(note)
+    }
+
+    /// An origin that an exposure waits for, if it is known who will come: one that is inside, or a member of the group.
+    fn awaited_origin(&self, number: u32) -> Option<Rank> {
+        let origin = |rank: &Rank| &self.peer(self.me, rank.index()).origin;
+        let is_absent = |rank: &Rank| origin(rank).is_allowed(number) && !origin(rank).has_used(number);
+        let inside = self.members.ranks().find(|rank| origin(rank).is_at_work());
+        inside.or_else(|| self.group.get().and_then(|_| self.members.ranks().find(is_absent)))
     }
 
     fn missing_origins(&self, number: u32) -> String {
@@ -417,6 +426,7 @@ impl RawWindow {
             needs: Needs::One(target),
             act: Act::Toward(target),
             detail: Some(("last used exposure", u64::from(last))),
+            blocker: NO_BLOCKER,
         };
         let mut refusal = exposure::Refusal::Closed;
         let admitted =

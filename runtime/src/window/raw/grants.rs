@@ -4,7 +4,7 @@
 use super::failures::Failure;
 use super::{Access, Origins, RawWindow};
 use crate::error::{ErrorKind, Result};
-use crate::liveness::{Act, Needs, WaitFor};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::team::Rank;
 
 impl RawWindow {
@@ -57,6 +57,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("grants", count as u64)),
+            blocker: NO_BLOCKER,
         };
         let mut look = || {
             for step in 0..ranks {
