@@ -286,8 +286,8 @@ fn no_view_beside_the_rest_of_a_broken_window(team: &Team) -> Outcome {
     } else {
         flags.wait_for(0, 1);
         let body = || {
-            let _exposure = window.post(Origins::Any).expect("it is not posted");
-            let _access = window_start_itself(&_exposure);
+            let exposure = window.post(Origins::Any).expect("it is not posted");
+            window_start_itself(&exposure);
             panic!("on purpose");
         };
         let outcome: Result<(), _> = catch_unwind(AssertUnwindSafe(body));
