@@ -2,6 +2,7 @@
 //! jobs live in one process.
 #![forbid(unsafe_code)]
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -44,10 +45,13 @@ pub(crate) struct RankContext {
     segment: Arc<Segment>,
     arena: Arc<Arena>,
     rank: Rank,
-    limit: Option<Duration>,
+    /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
+    limit_ns: AtomicU64,
     memory_model: MemoryModel,
     patience: Patience,
     home_thread: ThreadId,
+    /// The threads that the process had when the job began, where ranks are threads of one process.
+    threads_before: Arc<[u32]>,
     /// The process that must stay the parent, where the launcher is to be watched.
     parent: Option<u32>,
     retired: Mutex<Vec<Retired>>,
@@ -73,6 +77,13 @@ impl Drop for RankContext {
     }
 }
 
+/// Stands for no time limit.
+const NO_LIMIT: u64 = u64::MAX;
+
+fn nanoseconds(limit: Duration) -> u64 {
+    u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT)
+}
+
 /// Allocations of a rank between two looks at its retired blocks, when there are many.
 const RETIRED_UNCHECKED_MAX: usize = 64;
 
@@ -87,15 +98,28 @@ impl RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
-            limit,
+            limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
             memory_model: MemoryModel::default(),
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
+            threads_before: Arc::default(),
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
             segment,
         }
+    }
+
+    /// The context of a rank that shares its process with others, and with threads that were there before.
+    pub(crate) fn beside(self, threads_before: Arc<[u32]>) -> RankContext {
+        let mut context = self;
+        context.threads_before = threads_before;
+        context
+    }
+
+    /// Threads of the process that no rank of this job has made.
+    pub(crate) fn threads_before(&self) -> &[u32] {
+        &self.threads_before
     }
 
     /// Sets the memory model of windows that say nothing else.
@@ -170,8 +194,20 @@ impl RankContext {
     }
 
     /// The time limit of each blocking call.
+    #[inline]
     pub(crate) fn limit(&self) -> Option<Duration> {
-        self.limit
+        // Relaxed: nothing is published by it.
+        match self.limit_ns.load(Ordering::Relaxed) {
+            NO_LIMIT => None,
+            limit => Some(Duration::from_nanos(limit)),
+        }
+    }
+
+    /// Changes the time limit, and gives the one before.
+    pub(crate) fn set_limit(&self, limit: Option<Duration>) -> Option<Duration> {
+        let before = self.limit();
+        self.limit_ns.store(limit.map_or(NO_LIMIT, nanoseconds), Ordering::Relaxed);
+        before
     }
 
     pub(crate) fn patience(&self) -> &Patience {

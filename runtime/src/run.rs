@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::job::{MemoryModel, RankContext};
 use crate::launch::environment::{self, Part};
-use crate::liveness::{self, Act, Needs, WaitFor};
+use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
 use crate::transport::shm::segment::Segment;
@@ -88,12 +88,15 @@ impl Job {
         const CALL: &str = "spawn";
         let segment = Segment::create(self.ranks)?;
         create_root(&segment)?;
+        // A job without this knowledge takes every thread for one of a rank.
+        let threads_before: Arc<[u32]> = sys::process::own_threads().unwrap_or_default().into();
         let run_rank = |rank: u32| {
             liveness::join(&segment, rank, std::process::id());
             // The body may leave things half done when it panics, but only things of this rank and of the job,
             // which the others are told about and which end with it.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None);
+                let context = context.beside(Arc::clone(&threads_before));
                 let context = Arc::new(context.with_memory_model(self.memory_model));
                 let value = body(&Team::root(Arc::clone(&context)));
                 match context.take_left_open() {
@@ -292,9 +295,11 @@ fn fail(segment: &Segment, rank: Rank, error: &dyn Display) -> ExitCode {
     ExitCode::from(STATUS_FAILED)
 }
 
-/// Waits until every rank has ended, in whatever way: until then others may address this rank's memory.
+/// Waits until every rank has ended, in whatever way: until then others may address this rank's memory. The time limit of
+/// blocking calls does not cut that short, as nothing is wrong with ranks that work for longer.
 fn finalize(context: &RankContext, members: &Members) -> Result<()> {
     let segment = context.segment();
+    context.set_limit(None);
     let what = WaitFor {
         call: "finalize",
         window: None,
@@ -303,6 +308,7 @@ fn finalize(context: &RankContext, members: &Members) -> Result<()> {
         needs: Needs::AnyOf(&[]),
         act: Act::Any,
         detail: None,
+        blocker: NO_BLOCKER,
     };
     context.wait(&segment.header().departures, what, || {
         (liveness::ended(segment) == segment.size()).then_some(())

@@ -92,8 +92,6 @@ struct Case {
     ranks: &'static [u32],
     transports: &'static [Transport],
     memories: &'static [Memory],
-    /// The time limit of each blocking call.
-    limit: Duration,
     ending: Ending,
     body: fn(&Team) -> Outcome,
 }
@@ -102,18 +100,15 @@ const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
 // covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
-const PATIENT: Duration = Duration::from_secs(40);
+const PATIENT: Duration = Duration::from_secs(60);
 /// The hard limit of one run.
-const WATCHDOG: Duration = Duration::from_secs(100);
+const WATCHDOG: Duration = Duration::from_secs(300);
+/// The limit of a single call that is expected to stall.
+const STALL: Duration = Duration::from_millis(400);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
-        Case { name, ranks, transports: BOTH, memories: EITHER, limit: PATIENT, ending: Ending::Well, body }
-    }
-
-    /// A case that expects a blocking call to stall.
-    const fn stalling(self) -> Case {
-        Case { limit: Duration::from_millis(600), ..self }
+        Case { name, ranks, transports: BOTH, memories: EITHER, ending: Ending::Well, body }
     }
 
     /// A case in which ranks die, which threads can't, and this many survive.
@@ -253,7 +248,7 @@ fn main() -> ExitCode {
 fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let job = rma::Job::new(run.ranks).time_limit(case.limit).memory_model(run.memory.model());
+        let job = rma::Job::new(run.ranks).time_limit(PATIENT).memory_model(run.memory.model());
         let results = job.try_spawn(|team| (case.body)(team));
         let text = match results {
             Err(error) => Err(error.to_string()),
@@ -287,7 +282,7 @@ fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
         .args(["-n", &run.ranks.to_string(), "--tag-output", "--transport", "shm"])
-        .args(["--timeout", &case.limit.as_secs_f64().to_string()])
+        .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])
         .env("RMA_MEMORY_MODEL", format!("{:?}", run.memory.model()).to_lowercase())
@@ -357,9 +352,30 @@ fn grace() {
 /// Waits until another rank has made a condition true, as programs do that synchronize by other means.
 fn until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
+    let mut looks = 0_u32;
     while !holds() {
         assert!(begun.elapsed() < PATIENT, "nobody made the condition true");
-        thread::yield_now();
+        looks += 1;
+        match looks < LOOKS_WITHOUT_SLEEP {
+            true => thread::yield_now(),
+            // Whoever makes the condition true may need the core.
+            false => thread::sleep(Duration::from_micros(200)),
+        }
+    }
+}
+
+/// How often [`until`] looks before it sleeps between looks.
+const LOOKS_WITHOUT_SLEEP: u32 = 1000;
+
+/// Makes a call that should stall, under a time limit that this call alone has: before and after it every rank may take
+/// the time that a busy machine needs.
+fn stalled<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Error {
+    match rma::private::testing::with_limit(team, STALL, call) {
+        Ok(_) => panic!("the call should stall"),
+        Err(error) => {
+            assert_eq!(error.kind(), rma::ErrorKind::Stalled, "{error}");
+            error
+        }
     }
 }
 
