@@ -84,12 +84,19 @@ fn control_group_bytes() -> Option<u64> {
     groups.lines().find_map(|line| unified(line).or_else(|| separate(line)))
 }
 
+/// What the older control groups give as the limit of a group without one is somewhat less than the largest number.
+const NO_LIMIT_BYTES: u64 = 1 << 60;
+
 fn group_bytes(folder: &str, limit: &str, current: &str) -> Option<u64> {
     let number = |name: &str| fs::read_to_string(format!("{folder}/{name}")).ok()?.trim().parse::<u64>().ok();
+    let limit = number(limit)?;
+    if NO_LIMIT_BYTES <= limit {
+        return None;
+    }
     // Files that are only cached make room when somebody asks.
     let statistics = fs::read_to_string(format!("{folder}/memory.stat")).unwrap_or_default();
     let cached = statistics.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
-    Some(number(limit)?.saturating_sub(number(current)?.saturating_sub(cached.unwrap_or(0))))
+    Some(limit.saturating_sub(number(current)?.saturating_sub(cached.unwrap_or(0))))
 }
 
 /// A shared mapping of a memory file over a range that may be far larger than the file.
