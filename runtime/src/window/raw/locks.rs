@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::info::{Info, Terms};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
+use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -236,6 +237,12 @@ impl RawWindow {
         state.holder().or_else(waiting).map(Rank)
     }
 
+    /// Returns when what this rank has put is where others look.
+    #[inline(always)]
+    pub(crate) fn let_arrive(&self) {
+        arrived();
+    }
+
     /// A rank that has the lock of `owner`, or waits before the caller.
     fn holder_before(&self, owner: usize) -> Option<Rank> {
         let shares = |rank: &Rank| {
@@ -278,9 +285,10 @@ impl RawWindow {
                 }
             })?;
         }
-        let ticket = match request.map_err(|refusal| self.lock_error(call, at, refusal))? {
-            Request::Granted => return Ok(()),
-            Request::Queued(ticket) => ticket,
+        let ticket = match request {
+            Ok(Request::Granted) => return Ok(()),
+            Ok(Request::Queued(ticket)) => ticket,
+            Err(refusal) => return Err(self.lock_error(call, at, refusal)),
         };
         let waiter = self.waiter(at, ticket.slot(self.plan.slots));
         waiter.slot.enter(ticket, me);
