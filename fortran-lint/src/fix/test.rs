@@ -130,6 +130,17 @@ fn without_an_interface_a_block_is_made_that_nothing_else_has() {
 }
 
 #[test]
+fn a_name_declared_in_each_branch_gets_the_attribute_in_each() {
+    let text = receive(USE, "#ifdef SINGLE\n  real :: buf\n#else\n  double precision :: buf\n#endif\n");
+    let expected = ["  asynchronous :: buf\n", "  asynchronous :: buf\n"];
+    check_one("w.F90", text.as_bytes(), &Options::default(), &expected);
+    let (texts, _) = mended_with(&[("w.F90", text.as_bytes())], &Options::default());
+    let new = String::from_utf8_lossy(&texts[0]).into_owned();
+    assert!(new.contains("real :: buf\n  asynchronous :: buf\n#else"), "{new}");
+    assert!(new.contains("double precision :: buf\n  asynchronous :: buf\n#endif"), "{new}");
+}
+
+#[test]
 fn a_bare_dummy_argument_gets_a_call_and_one_with_an_interface_an_attribute() {
     let options = Options::default();
     let text = receive(F08, "  real :: buf\n").replace("work(comm)", "work(comm, buf)");
