@@ -199,7 +199,7 @@ fn mended_layouts_compile() {
     free.push_str(&unit("bare", ", buf", "use mpi_f08", "  real :: buf\n"));
     free.push_str(&format!(
         "module m\ncontains\n{}end module\n",
-        unit("inner", ", buf", "use mpi", "  real :: buf(:)\n")
+        unit("inner", ", buf", "use mpi", "  real :: buf(3)\n")
     ));
     let fixed = "      SUBROUTINE WORK(COMM)\n      INCLUDE 'mpif.h'\n      INTEGER COMM, REQ, IERR\n      REAL BUF,\n     &     X\n\
         \x20     CALL MPI_IRECV(BUF, 1, MPI_REAL, 0, 1, COMM, REQ, IERR)\n\

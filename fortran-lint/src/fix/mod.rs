@@ -53,8 +53,8 @@ pub struct Outcome {
     called: BTreeSet<Concern>,
 }
 
-/// What tells a finding from others through edits, which move lines.
-type Key = (String, &'static str, String, String);
+/// What tells a finding from others through edits, which move lines: file, rule, variable, text of the line, unit.
+type Key = (String, &'static str, String, String, Option<u32>);
 
 /// A rule and a variable in a unit of a file.
 type Concern = (String, &'static str, String, u32);
@@ -138,7 +138,7 @@ fn attempt(
                 if way.action.is_call() {
                     outcome.called.insert(work.concern);
                 }
-                let (path, rule, variable, _) = work.key;
+                let (path, rule, variable, ..) = work.key;
                 let mended = Mended { path, rule, variable, action: way.action.clone() };
                 if !outcome.mended.contains(&mended) {
                     outcome.mended.push(mended);
@@ -314,7 +314,8 @@ fn with_texts(options: &Options, texts: &[Input]) -> Options {
 
 fn key(report: &FileReport, finding: &Finding) -> Key {
     let line = normal(line_of(report.text_of(finding.file), finding.span.start as usize));
-    (report.path_of(finding.file).to_string(), finding.rule, finding.variable.clone(), line)
+    let unit = finding.repairs.first().map(|repair| repair.unit);
+    (report.path_of(finding.file).to_string(), finding.rule, finding.variable.clone(), line, unit)
 }
 
 impl Action {

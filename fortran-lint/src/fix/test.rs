@@ -177,11 +177,17 @@ fn calls_that_do_not_help_everywhere_are_not_made_at_all_and_units_are_judged_al
         \x20 if (comm > 3) then\n    call mpi_wait(req, mpi_status_ignore, ierr)\n    comm = buf\n\
         \x20 else\n    call mpi_wait(req, mpi_status_ignore, ierr); comm = 2 * buf; comm = 3; comm = 4; comm = 5; comm = 6; comm = 7; comm = 8; comm = 9\n\
         \x20 end if\nend\n";
-    let text = format!("{first}{second}");
+    let declared = receive(USE, "  real :: buf\n").replace("work", "third");
+    let text = format!("{first}{second}{declared}");
     let (texts, outcome) = mended_with(&[("w.f90", text.as_bytes())], &options);
     let new = String::from_utf8_lossy(&texts[0]).into_owned();
-    assert_eq!(new, first.replace("  x = buf\n", "  call keep(buf)\n  x = buf\n") + second);
-    assert_eq!(outcome.mended.len(), 1);
+    assert_eq!(
+        new,
+        first.replace("  x = buf\n", "  call keep(buf)\n  x = buf\n")
+            + second
+            + &declared.replace("real :: buf\n", "real :: buf\n  asynchronous :: buf\n")
+    );
+    assert_eq!(outcome.mended.len(), 2, "{:?}", outcome.mended);
 }
 
 #[test]
