@@ -10,7 +10,7 @@ use crate::form::Form;
 use crate::model::{Model, UnitId};
 use crate::options::Options;
 use crate::parse::{StatementKind, Tree, parse_file};
-use crate::program::{ProcedureId, Program, levels};
+use crate::program::{ProcedureId, Program, ProtectedActual, levels};
 use crate::rules::RULES;
 use crate::source::{Origin, Place};
 use crate::suppress;
@@ -115,7 +115,7 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         .map(|(i, (input, parsed))| (i as u32, input, parsed))
         .collect();
     let mut reports = in_parallel(&work, |&(i, input, parsed)| {
-        let findings = check_file(context(parsed, &program, options));
+        let findings = check_file(context(i, parsed, &program, options));
         report(i, input, parsed, findings, &owners, options)
     });
     say_once(&mut reports);
@@ -249,8 +249,20 @@ fn n_lines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"))
 }
 
-fn context<'a>(parsed: &'a Parsed, program: &'a Program, options: &'a Options) -> FileContext<'a> {
-    FileContext { tree: &parsed.tree, model: &parsed.model, program, inlined: &parsed.inlined, options }
+fn context<'a>(
+    index: u32,
+    parsed: &'a Parsed,
+    program: &'a Program,
+    options: &'a Options,
+) -> FileContext<'a> {
+    FileContext {
+        index,
+        tree: &parsed.tree,
+        model: &parsed.model,
+        program,
+        inlined: &parsed.inlined,
+        options,
+    }
 }
 
 /// Gathers what the files know about each other: modules and procedures, and then what each procedure does for its
@@ -286,11 +298,35 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
             let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
             let unit = parsed.model.unit(UnitId(id.unit));
             let place = place_of(input, &parsed.tree, unit.name.map_or(Span::at(0), |name| name.span));
-            summarize(context(parsed, &program, options), UnitId(id.unit), place)
+            summarize(context(id.file, parsed, &program, options), UnitId(id.unit), place)
         });
         program.summaries.extend(level.into_iter().zip(summaries));
     }
+    for (input, parsed) in inputs.iter().zip(parsed.iter()) {
+        note_protected(input, parsed, &mut program);
+    }
     program
+}
+
+/// Notes which protected variables the calls of a file hand to dummy arguments.
+fn note_protected(input: &Input, parsed: &Parsed, program: &mut Program) {
+    let Parsed { tree, model, inlined, .. } = parsed;
+    let mut found = Vec::new();
+    for (expr, call) in inlined.calls() {
+        for (position, arg) in (0..).zip(&call.args) {
+            let Some(root) = arg.and_then(|arg| tree.root(arg)) else { continue };
+            let resolved = model.resolve(tree, &program.modules, call.caller, root);
+            if let Some(remedy) = resolved.remedy() {
+                let place = place_of(input, tree, tree.span(expr));
+                let name = tree.symbols.name(root).into();
+                found.push(((call.callee, position), ProtectedActual { place, name, remedy }));
+            }
+        }
+    }
+    found.sort();
+    for (at, actual) in found {
+        program.protected_actuals.entry(at).or_default().push(actual);
+    }
 }
 
 /// The units that call the library, themselves or through others, and the procedures that these call.

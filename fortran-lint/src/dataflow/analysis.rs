@@ -23,6 +23,8 @@ const USE_DEPTH_MAX: usize = 8;
 /// What a file's units share.
 #[derive(Clone, Copy)]
 pub struct FileContext<'a> {
+    /// Its place in the input.
+    pub index: u32,
     /// The tree.
     pub tree: &'a Tree,
     /// The units.
@@ -271,7 +273,11 @@ impl<'a> Analysis<'a> {
                     procedure.class,
                     Class::Fence | Class::Complete | Class::Unlock | Class::Flush | Class::WinFree
                 );
-                ends && call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window))
+                let names_window = call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window));
+                // The barrier of the proposal is one for all windows.
+                let is_window_barrier =
+                    procedure.class == Class::Barrier && self.name(call.name).starts_with("rma_");
+                (ends && names_window) || is_window_barrier
             }
             Handle::None => false,
         }

@@ -56,6 +56,13 @@ pub enum EventKind {
         /// Whose argument.
         to: PassedTo,
     },
+    /// The variable's memory is given back.
+    Release {
+        /// Its name.
+        variable: Symbol,
+        /// The designator.
+        place: ExprId,
+    },
     /// The call itself, behind its arguments.
     Call(u32),
 }
@@ -77,6 +84,7 @@ impl Event {
         match self.kind {
             EventKind::Read { variable, .. }
             | EventKind::Write { variable, .. }
+            | EventKind::Release { variable, .. }
             | EventKind::Pass { variable, .. } => Some(variable),
             EventKind::Call(_) => None,
         }
@@ -87,6 +95,7 @@ impl Event {
         match self.kind {
             EventKind::Read { place, .. }
             | EventKind::Write { place, .. }
+            | EventKind::Release { place, .. }
             | EventKind::Pass { place, .. } => Some(place),
             EventKind::Call(_) => None,
         }
@@ -406,9 +415,18 @@ impl<'a> Collector<'a> {
                     }
                 }
             }
-            S::Allocate(list) | S::Deallocate(list) | S::Nullify(list) => {
+            S::Allocate(list) | S::Nullify(list) => {
                 for &id in self.tree.list(*list) {
                     self.subscripts(id);
+                }
+            }
+            S::Deallocate(list) => {
+                for &id in self.tree.list(*list) {
+                    self.subscripts(id);
+                    if let Some(root) = self.tree.root(id) {
+                        let variable = self.name_of(root);
+                        self.push(self.tree.span(id), EventKind::Release { variable, place: id });
+                    }
                 }
             }
             _ => {}

@@ -43,6 +43,8 @@ pub struct Operation {
     pub handle: Handle,
     /// It moves data to or from a window.
     pub is_transfer: bool,
+    /// What the call names instead, when a datatype reaches the variable from there.
+    pub anchor: Option<ExprId>,
 }
 
 /// Memory opened to others by this unit.
@@ -93,6 +95,7 @@ impl Analysis<'_> {
                 phase,
                 handle,
                 is_transfer: procedure.class == Class::Transfer,
+                anchor: None,
             };
             for (position, (part, arg)) in call.parts().enumerate() {
                 let Part::Buffer(direction) = part else { continue };
@@ -102,6 +105,9 @@ impl Analysis<'_> {
                 }
                 for &hidden in self.hidden.of(id as u32, position) {
                     operations.push(make(hidden, None, direction));
+                }
+                for &hidden in self.hidden.anchored(id as u32, position) {
+                    operations.push(Operation { anchor: Some(arg), ..make(hidden, None, direction) });
                 }
                 if let Some(variable) = self.variable_of(arg) {
                     operations.push(make(variable, Some(arg), direction));

@@ -144,7 +144,7 @@ fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
         EventKind::Write { variable, .. } => variable == watch.variable,
         EventKind::Pass { variable, .. } => variable == watch.variable,
         EventKind::Call(_) => watch.is_pointer,
-        EventKind::Read { .. } => false,
+        EventKind::Read { .. } | EventKind::Release { .. } => false,
     };
     (here.first..=here.last).all(|node| !a.events_of(node).iter().any(changes))
 }

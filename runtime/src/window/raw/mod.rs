@@ -11,18 +11,21 @@
 mod admission;
 mod control;
 mod copies;
+mod deferral;
 mod exposures;
 mod failures;
 mod fences;
+mod grants;
 mod local;
 mod locks;
+mod parts;
 mod rules;
 mod transfer;
 
-pub use admission::{Expected, Info, LockKind, Origins};
+pub use admission::{Expected, LockKind, Origins};
 pub use copies::Moved;
 pub(crate) use copies::Private;
-pub use local::{LocalView, LocalViewMut};
+pub use local::{LocalView, LocalViewMut, Unexposed};
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -33,10 +36,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
+use self::deferral::Promise;
+use self::parts::{Part, Rest};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
@@ -45,10 +51,15 @@ use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
 
 /// What this handle may do at a target now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     /// Nothing, unless a fence phase is open.
     None,
+    /// Nothing: a request to start is pending.
+    Asked,
+    /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
+    Promised,
+    // From here on everything is admitted: `transfer` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.
@@ -63,6 +74,10 @@ struct Target {
     data: *mut u8,
     bytes: usize,
     unit: usize,
+    /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
+    reach: Cell<usize>,
+    /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
+    part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
     access: Cell<Access>,
@@ -82,6 +97,10 @@ pub(crate) struct RawWindow {
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
     open: Arc<OpenEpochs>,
+    /// What the program has of the own memory while only a part is exposed.
+    rest: Cell<Rest>,
+    /// Epochs that have not been let in yet.
+    promises: RefCell<Vec<Promise>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -133,6 +152,17 @@ pub(crate) struct Shape {
     pub(crate) bytes: usize,
     pub(crate) unit: usize,
     pub(crate) basic: BasicType,
+    pub(crate) begins: Begins,
+}
+
+/// What a new window is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// Its owner's.
+    #[default]
+    Private,
+    /// Posted, for anybody.
+    Posted,
 }
 
 /// Why there is no window, and the memory that was to be its own.
@@ -202,10 +232,12 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, unit, basic } = shape;
+        let Shape { bytes, unit, basic, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
-        let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        // A closure has no caller of its own.
+        let location = Location::caller();
+        let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let total = match (private, marked) {
@@ -232,6 +264,13 @@ impl RawWindow {
             //   memory is as long as the window's part.
             unsafe { engine.copy(mirror, private.start(), bytes) };
         }
+        if let (Begins::Posted, Ok(block)) = (begins, &block) {
+            // Before the exchange, so that whoever has the window finds it posted.
+            let own: &Control = context.segment().shared(block.offset());
+            let locked_out = own.word.0.post().is_ok();
+            let opened = own.exposure.0.word.open(Admits::Anyone, Extent::Whole).is_ok();
+            debug_assert!(locked_out && opened, "a new window is posted by nobody");
+        }
         let mine = Description {
             ready: u64::from(block.is_ok()),
             basic: basic as u64,
@@ -251,7 +290,10 @@ impl RawWindow {
                 return Err(error);
             }
         };
-        let (block, stored) = memory?;
+        let (block, stored) = match memory {
+            Ok(memory) => memory,
+            Err(error) => return Err(error.caller(team.rank()).called_at(location)),
+        };
         let all: Vec<Description> = all
             .iter()
             .map(|bytes| Description::from_bytes(bytes).ok_or_else(|| fail(ErrorKind::Protocol)))
@@ -277,6 +319,8 @@ impl RawWindow {
                 data: context.at(theirs.offset + plan.data as u64),
                 bytes: theirs.bytes as usize,
                 unit: theirs.unit as usize,
+                reach: Cell::new(theirs.bytes as usize),
+                part: Cell::new(None),
                 marked: match theirs.copies {
                     1 => None,
                     _ => Marked::behind(theirs.offset as usize + plan.data, theirs.bytes as usize),
@@ -296,7 +340,9 @@ impl RawWindow {
             me,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
-            posted: Cell::new(false),
+            rest: Cell::new(Rest::Own),
+            promises: RefCell::default(),
+            posted: Cell::new(begins == Begins::Posted),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
