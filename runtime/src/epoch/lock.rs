@@ -155,8 +155,6 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
     pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush", Some(self.target), || None);
         self.window.flush("flush", self.target)?;
-        // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
-        self.window.let_arrive();
         pending.deliver(&Closed::new())
     }
 

@@ -98,7 +98,7 @@ impl<T: Element> Window<T> {
     /// Detaches a region and gives its memory back. Not collective, and never waits: nobody may be in the window.
     ///
     /// # Errors
-    /// `OutOfBounds` if the region is not attached to this rank's part; `EpochStillOpen` while the window is posted; `LockHeld`
+    /// `OutOfBounds` if the region is not attached to this rank's part; `EpochStillOpen` while the window is posted; `MixedSync`
     /// while somebody has its lock; `Poisoned` while somebody may still write to a window that is out of use. The region is
     /// still attached then.
     #[track_caller]

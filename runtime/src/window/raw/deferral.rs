@@ -174,10 +174,11 @@ impl RawWindow {
     pub(crate) fn flush(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
         match self.targets[at].access.get() {
-            Access::Promised => self.keep_promise(call, at),
-            // Transfers of mapped memory are complete at both sides when they return.
-            _ => Ok(()),
+            Access::Promised => self.keep_promise(call, at)?,
+            // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
+            _ => self.let_arrive(),
         }
+        Ok(())
     }
 
     /// What an opening call is to do, from what it was given and what the job makes of that.

@@ -160,7 +160,7 @@ impl RawWindow {
     /// Detaches a region. Never waits.
     ///
     /// # Errors
-    /// `OutOfBounds` if nothing is attached there; `EpochStillOpen` while the window is posted; `LockHeld` while somebody has
+    /// `OutOfBounds` if nothing is attached there; `EpochStillOpen` while the window is posted; `MixedSync` while somebody has
     /// this rank's lock; `Poisoned` while somebody may still write to a window that is out of use.
     #[track_caller]
     pub(crate) fn detach(&self, call: &'static str, region: Range<usize>) -> Result<()> {
@@ -187,7 +187,7 @@ impl RawWindow {
             false => match word.try_lock(self.me as u32, Sharing::Exclusive) {
                 Ok(()) => true,
                 Err(_) => {
-                    let error = self.error(ErrorKind::LockHeld, call).target(self.rank());
+                    let error = self.error(ErrorKind::MixedSync, call).target(self.rank());
                     return Err(match self.first_at(self.me) {
                         Some(rank) => error.other(format!("the lock of rank {rank}")),
                         None => error.other("shared locks"),
