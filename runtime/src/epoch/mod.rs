@@ -38,10 +38,10 @@ macro_rules! transfers {
         /// `ConflictingAccess`: before a byte moves.
         #[track_caller]
         #[inline(always)]
-        pub fn put<$($buffer)?>(
+        pub fn put<'at $(, $buffer)?>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
             self.raw().put(target, at.into(), &origin.source().0)
@@ -54,10 +54,10 @@ macro_rules! transfers {
         /// As for `put`, and `DatatypeMismatch` if a displacement is not aligned to the elements.
         #[track_caller]
         #[inline(always)]
-        pub fn accumulate<$($buffer)?>(
+        pub fn accumulate<'at $(, $buffer)?>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
@@ -69,10 +69,10 @@ macro_rules! transfers {
         /// # Errors
         /// As for `accumulate`.
         #[track_caller]
-        pub fn get_accumulate<$($buffer)?>(
+        pub fn get_accumulate<'at $(, $buffer)?>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
@@ -99,10 +99,10 @@ macro_rules! transfers {
         /// # Errors
         /// As for `put`; a section that begins somewhere and does not say where it ends is a `LengthMismatch`.
         #[track_caller]
-        pub fn get_vec(
+        pub fn get_vec<'at>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
             self.raw().get_vec(target, at.into()).map(crate::epoch::Pending::new)
         }
@@ -135,7 +135,10 @@ macro_rules! transfers {
             at: usize,
             expected: T,
             new: T,
-        ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
+        ) -> crate::error::Result<crate::epoch::Pending<$life, T>>
+        where
+            T: crate::element::Basic,
+        {
             self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
         }
 
@@ -218,10 +221,10 @@ macro_rules! get_into_buffers {
         /// As for `put`.
         #[track_caller]
         #[inline(always)]
-        pub fn get(
+        pub fn get<'at>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             mut into: impl crate::op::OriginMut<$scope, T>,
         ) -> crate::error::Result<()> {
             self.raw().get(target, at.into(), &mut into.destination().0)

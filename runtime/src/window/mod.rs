@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::team::{Rank, Team};
 use crate::trace;
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut};
+pub use raw::{Atomicity, LocalView, LocalViewMut};
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///
@@ -72,9 +72,24 @@ impl<T: Element> Window<T> {
     /// As [`allocate`](Window::allocate), and `BadDispUnit` on all ranks if one has a unit of 0.
     #[track_caller]
     pub fn allocate_with_unit(team: &Team, len: usize, disp_unit: usize) -> Result<Window<T>> {
+        Window::make(team, len, disp_unit, Atomicity::Native)
+    }
+
+    /// As [`allocate`](Window::allocate), and says what keeps accumulates to one element apart: the results are the same, the
+    /// speed is not.
+    ///
+    /// # Errors
+    /// As [`allocate`](Window::allocate), and `CollectiveMismatch` if the ranks do not agree.
+    #[track_caller]
+    pub fn allocate_with_atomicity(team: &Team, len: usize, atomicity: Atomicity) -> Result<Window<T>> {
+        Window::make(team, len, size_of::<T>(), atomicity)
+    }
+
+    #[track_caller]
+    fn make(team: &Team, len: usize, disp_unit: usize, atomicity: Atomicity) -> Result<Window<T>> {
         // More than the address space holds is refused as such, not wrapped around.
         let bytes = len.saturating_mul(size_of::<T>());
-        let raw = RawWindow::allocate(team, bytes, disp_unit, T::TYPE)?;
+        let raw = RawWindow::allocate(team, bytes, disp_unit, const { &T::SHAPE }, atomicity)?;
         Ok(Window { raw, elements: PhantomData })
     }
 
@@ -233,6 +248,6 @@ impl<T: Element> Window<T> {
 impl<T: Element> fmt::Debug for Window<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, len, rank, size) = (self.id(), self.len(), self.rank(), self.size());
-        write!(f, "window {id} ({len} elements of {}, rank {rank} of {size})", T::TYPE)
+        write!(f, "window {id} ({len} elements of {}, rank {rank} of {size})", T::SHAPE)
     }
 }

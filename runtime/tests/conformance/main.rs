@@ -28,6 +28,7 @@ mod atomics;
 mod failures;
 mod fences;
 mod jacobi;
+mod layouts;
 mod locks;
 mod pscw;
 mod transfers;
@@ -123,6 +124,7 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    layouts::CASES,
     fences::CASES,
     pscw::CASES,
     locks::CASES,

@@ -10,11 +10,14 @@
 
 mod admission;
 mod control;
+mod guard;
 mod local;
 mod rules;
 mod transfer;
+mod typed;
 
 pub use admission::{Expected, Info, LockKind, Origins};
+pub use guard::Atomicity;
 pub use local::{LocalView, LocalViewMut};
 
 use std::cell::{Cell, RefCell};
@@ -24,7 +27,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use self::control::{Control, Peer, Plan, Waiter};
-use crate::element::BasicType;
+use crate::element::{Shape, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
@@ -93,7 +96,8 @@ pub(crate) struct RawWindow {
     /// Members of the group of the open exposure, if it is for a group.
     group: Cell<Option<usize>>,
     id: u64,
-    basic: BasicType,
+    element: &'static Shape,
+    atomicity: Atomicity,
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
@@ -110,26 +114,28 @@ unsafe impl Send for RawWindow {}
 struct Description {
     /// 0 when the rank could not get its memory.
     ready: u64,
-    basic: u64,
+    element: u64,
     id: u64,
     offset: u64,
     bytes: u64,
     unit: u64,
+    /// What the rank wants accumulates to be kept apart by.
+    atomicity: u64,
 }
 
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
-        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit];
+        let words = [self.ready, self.element, self.id, self.offset, self.bytes, self.unit, self.atomicity];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, basic, id, offset, bytes, unit] if rest.is_empty() => {
-                let [ready, basic, id, offset, bytes, unit] =
-                    [ready, basic, id, offset, bytes, unit].map(u64::from_le_bytes);
-                Some(Description { ready, basic, id, offset, bytes, unit })
+            &[ready, element, id, offset, bytes, unit, atomicity] if rest.is_empty() => {
+                let [ready, element, id, offset, bytes, unit, atomicity] =
+                    [ready, element, id, offset, bytes, unit, atomicity].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity })
             }
             _ => None,
         }
@@ -143,7 +149,13 @@ impl RawWindow {
     /// `BadDispUnit` on all ranks if one has unit 0; `CollectiveMismatch` if the basic types differ; `System` on all ranks
     /// if one has no memory; and the errors of a collective call.
     #[track_caller]
-    pub(crate) fn allocate(team: &Team, bytes: usize, unit: usize, basic: BasicType) -> Result<RawWindow> {
+    pub(crate) fn allocate(
+        team: &Team,
+        bytes: usize,
+        unit: usize,
+        element: &'static Shape,
+        atomicity: Atomicity,
+    ) -> Result<RawWindow> {
         const CALL: &str = "window allocation";
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
@@ -157,11 +169,12 @@ impl RawWindow {
         };
         let mine = Description {
             ready: u64::from(block.is_ok()),
-            basic: basic as u64,
+            element: element.code(),
             id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
             offset: block.as_ref().map_or(0, Block::offset),
             bytes: bytes as u64,
             unit: unit as u64,
+            atomicity: atomicity as u64,
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
@@ -182,10 +195,15 @@ impl RawWindow {
             if theirs.unit == 0 {
                 return Err(fail(ErrorKind::BadDispUnit).note(format!("rank {rank} gave a unit of 0")));
             }
-            if theirs.basic != mine.basic {
-                let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
-                let note =
-                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+            if theirs.element != mine.element {
+                let name = name_of(theirs.element);
+                let note = format!("rank {rank} has elements of {name}, this rank of {element}");
+                return Err(fail(ErrorKind::CollectiveMismatch).note(note));
+            }
+            if theirs.atomicity != mine.atomicity {
+                let note = format!(
+                    "rank {rank} keeps accumulates apart in another way than this rank's {atomicity:?}"
+                );
                 return Err(fail(ErrorKind::CollectiveMismatch).note(note));
             }
             if theirs.ready == 0 {
@@ -223,7 +241,8 @@ impl RawWindow {
             open_is_reported: Cell::new(false),
             group: Cell::new(None),
             id: all[0].id,
-            basic,
+            element,
+            atomicity,
             plan,
             members,
             context,

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{Access, RawWindow, Target};
-use crate::element::{Element, Operation};
+use crate::element::{Basic, Element, Operation, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
 use crate::op::{Destination, Source};
@@ -30,18 +30,25 @@ impl RawWindow {
     /// loop.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn put<T: Element>(&self, target: Rank, at: Section, origin: &Source<'_, T>) -> Result<()> {
+    pub(crate) fn put<T: Element>(
+        &self,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<()> {
         const CALL: &str = "put";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common cases first: a slice, or a range of the own window, to a contiguous place.
-        if let Section::From(start) = at {
+        if let Section::From(start) = at
+            && T::SHAPE.is_dense()
+        {
             let there = self.admitted(CALL, target)?;
             let from = match origin {
                 Source::Slice(slice) => Some((slice.as_ptr().cast(), size_of_val(*slice))),
                 Source::Own(section) => {
                     self.own_place::<T>(target, section).map(|(at, len)| (at.cast_const(), len))
                 }
-                Source::Strided(..) => None,
+                Source::Strided(..) | Source::Typed(..) => None,
             };
             if let Some((from, bytes)) = from
                 && let Some(to) = there.place(start, bytes)
@@ -62,9 +69,12 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if at.is_typed() || origin.is_typed() || !T::SHAPE.is_dense() {
+            return self.put_typed(call, target, at, origin);
+        }
         let there = self.admitted(call, target)?;
         let len = self.agreed_len(call, target, at, origin.len())?;
         let to = self.settle::<T>(call, there, target, at, len)?;
@@ -89,17 +99,19 @@ impl RawWindow {
     pub(crate) fn get<T: Element>(
         &self,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
-        if let Section::From(start) = at {
+        if let Section::From(start) = at
+            && T::SHAPE.is_dense()
+        {
             let there = self.admitted(CALL, target)?;
             let to = match into {
                 Destination::Slice(slice) => Some((slice.as_mut_ptr().cast(), size_of_val(*slice))),
                 Destination::Own(section) if self.views.get() == 0 => self.own_place::<T>(target, section),
-                Destination::Own(_) | Destination::Strided(..) => None,
+                Destination::Own(_) | Destination::Strided(..) | Destination::Typed(..) => None,
             };
             if let Some((to, bytes)) = to
                 && let Some(from) = there.place(start, bytes)
@@ -120,9 +132,12 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
+        if at.is_typed() || into.is_typed() || !T::SHAPE.is_dense() {
+            return self.get_typed(call, target, at, into);
+        }
         let there = self.admitted(call, target)?;
         let len = self.agreed_len(call, target, at, into.len())?;
         let Side { base, layout } = self.settle::<T>(call, there, target, at, len)?;
@@ -143,26 +158,27 @@ impl RawWindow {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         let from = self.element::<T>(CALL, target, at)?;
-        // SAFETY: - readable, in bounds and aligned: `element`.
-        Ok(unsafe { copy::load(from) })
+        match from.is_aligned() {
+            // SAFETY: - readable, in bounds: `element`. - aligned.
+            true => Ok(unsafe { copy::load(from) }),
+            // SAFETY: - readable, in bounds: `element`.
+            false => Ok(unsafe { self.read_anywhere(from) }),
+        }
     }
 
     /// Gives the elements of a section of a target.
     #[track_caller]
-    pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section) -> Result<Vec<T>> {
+    pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section<'_>) -> Result<Vec<T>> {
         const CALL: &str = "get";
         // The section is checked before memory for its elements is asked for.
-        let there = self.admitted(CALL, target)?;
-        let len = self.agreed_len(CALL, target, at, None)?;
-        let Side { base: _, layout } = self.settle::<T>(CALL, there, target, at, len)?;
-        debug_assert_eq!(layout.count * layout.block, len);
-        let mut elements = Vec::new();
+        let len = self.elements_in::<T>(CALL, target, at)?;
+        let mut elements = Vec::<T>::new();
         // A section can name an element often, so its length says nothing about memory.
         if elements.try_reserve_exact(len).is_err() {
             let note = format!("no memory for {len} elements");
             return Err(self.error(ErrorKind::System, CALL).target(target).range(at.span(len)).note(note));
         }
-        elements.resize(len, T::default());
+        elements.resize(len, zeroed());
         self.get(target, at, &mut Destination::Slice(&mut elements))?;
         Ok(elements)
     }
@@ -173,7 +189,7 @@ impl RawWindow {
     pub(crate) fn accumulate<T: Element, O: Operation<T>>(
         &self,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
@@ -182,9 +198,11 @@ impl RawWindow {
         // The common case first: one element.
         if let (Source::Slice([value]), Section::From(start)) = (origin, at) {
             let to = self.element::<T>(CALL, target, start)?;
-            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-            unsafe { atomic::fetch_op(to, operation, *value) };
-            return Ok(());
+            if self.is_native(to) {
+                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+                unsafe { atomic::fetch_op(to, operation, *value) };
+                return Ok(());
+            }
         }
         self.accumulate_any(CALL, target, at, operation, origin)
     }
@@ -195,27 +213,23 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
-        let (to, from, len) = self.settle_accumulate(call, target, at, origin)?;
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
-        let alone = self.targets[target.index()].access.get() == Access::Exclusive;
-        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
-            // SAFETY: - in bounds: `pieces` stays inside the layouts.
-            let from = unsafe { from.base.add(from_at) }.cast::<T>();
-            // SAFETY: - in bounds: `pieces` stays inside the layouts.
-            let to = unsafe { to.base.add(to_at) }.cast::<T>();
-            match alone && atomic::COMBINE_ALONE_MIN <= piece {
-                // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there:
-                //   see `put`. - no peer changes the elements: the exclusive lock.
-                true => unsafe { atomic::combine_alone(self.engine, to, from, piece, operation) },
-                // SAFETY: - as above; peers may change the elements.
-                false => unsafe { atomic::fetch_op_each(to, from, piece, operation, |_| ()) },
+        let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
+        self.each_piece(call, target, at, origin, |to, from, count| {
+            let aligned = to.is_aligned() && from.is_aligned() && T::SHAPE.as_basic().is_some();
+            if alone && aligned && atomic::COMBINE_ALONE_MIN <= count {
+                // SAFETY: - in bounds, readable and writable: `each_piece`. - aligned. - no reference lives there: see `put`.
+                //   - no peer changes the elements: the exclusive lock.
+                unsafe { atomic::combine_alone(self.engine, to, from, count, operation) };
+                return Ok(());
             }
-        }
-        Ok(())
+            // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
+            unsafe { self.combine(call, target, to, from, count, operation, |_| ()) }
+        })
     }
 
     /// As [`accumulate`](RawWindow::accumulate), and gives what was there before.
@@ -223,45 +237,49 @@ impl RawWindow {
     pub(crate) fn get_accumulate<T: Element, O: Operation<T>>(
         &self,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<Vec<T>> {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
-        let (to, from, len) = self.settle_accumulate(CALL, target, at, origin)?;
-        let mut before = Vec::with_capacity(len);
+        let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
+        self.each_piece(CALL, target, at, origin, |to, from, count| {
+            // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
+            unsafe { self.combine(CALL, target, to, from, count, operation, |old| before.push(old)) }
+        })?;
+        Ok(before)
+    }
+
+    /// Calls `combine` with each piece of an accumulate that is contiguous on both sides, after all checks. Pieces are in
+    /// bounds, readable, and writable at the target.
+    #[track_caller]
+    fn each_piece<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+        mut combine: impl FnMut(*mut T, *const T, usize) -> Result<()>,
+    ) -> Result<()> {
+        if at.is_typed() || origin.is_typed() {
+            return self.each_typed_piece(call, target, at, origin, combine);
+        }
+        let there = self.admitted(call, target)?;
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        let own = matches!(origin, Source::Own(_));
+        self.refuse_own_overlap::<T>(call, target, &to.layout, own, &from.layout)?;
         for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
             // SAFETY: - in bounds: `pieces` stays inside the layouts.
             let from = unsafe { from.base.add(from_at) }.cast::<T>();
             // SAFETY: - in bounds: `pieces` stays inside the layouts.
             let to = unsafe { to.base.add(to_at) }.cast::<T>();
-            // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there: see `put`.
-            unsafe { atomic::fetch_op_each(to, from, piece, operation, |old| before.push(old)) };
+            combine(to, from, piece)?;
         }
-        Ok(before)
-    }
-
-    /// The two sides of an accumulate and its length, checked: every element in bounds and aligned.
-    #[track_caller]
-    fn settle_accumulate<T: Element>(
-        &self,
-        call: &'static str,
-        target: Rank,
-        at: Section,
-        origin: &Source<'_, T>,
-    ) -> Result<(Side<*mut u8>, Side<*const u8>, usize)> {
-        let there = self.admitted(call, target)?;
-        let len = self.agreed_len(call, target, at, origin.len())?;
-        let to = self.settle::<T>(call, there, target, at, len)?;
-        self.refuse_overlap(call, target, at, len, &to.layout)?;
-        self.refuse_misaligned::<T>(call, target, &to.layout)?;
-        let from = self.settle_source(call, target, origin, len)?;
-        if let Source::Own(_) = origin {
-            self.refuse_misaligned::<T>(call, self.rank(), &from.layout)?;
-            self.refuse_own_overlap::<T>(call, target, &to.layout, true, &from.layout)?;
-        }
-        Ok((to, from, len))
+        Ok(())
     }
 
     /// Combines one element of a target with a value and returns what was there.
@@ -277,25 +295,33 @@ impl RawWindow {
     ) -> Result<T> {
         self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
         let to = self.element::<T>(call, target, at)?;
-        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-        Ok(unsafe { atomic::fetch_op(to, operation, origin) })
+        match self.is_native(to) {
+            // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+            true => Ok(unsafe { atomic::fetch_op(to, operation, origin) }),
+            // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
+            false => unsafe { self.change(call, target, to, |old| operation.combine(old, origin)) },
+        }
     }
 
     /// Stores `new` where `expected` is found, and returns what was there.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn compare_swap<T: Element>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
+    pub(crate) fn compare_swap<T: Basic>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         let to = self.element::<T>(CALL, target, at)?;
-        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-        Ok(unsafe { atomic::compare_swap(to, expected, new) })
+        match self.is_native(to) {
+            // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+            true => Ok(unsafe { atomic::compare_swap(to, expected, new) }),
+            // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
+            false => unsafe { self.change_if(CALL, target, to, expected, new) },
+        }
     }
 
     /// The target, if this handle has been admitted there.
     #[track_caller]
     #[inline(always)]
-    fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
+    pub(super) fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
         match self.targets.get(target.index()) {
             Some(there) if self.phase_open.get() || there.access.get() != Access::None => Ok(there),
             _ => Err(self.not_admitted(call, target)),
@@ -317,7 +343,7 @@ impl RawWindow {
 
     /// The address and the bytes of a range of the own window, for a transfer to or from somebody else's.
     #[inline(always)]
-    fn own_place<T: Element>(&self, target: Rank, section: &Section) -> Option<(*mut u8, usize)> {
+    fn own_place<T: Element>(&self, target: Rank, section: &Section<'_>) -> Option<(*mut u8, usize)> {
         let &Section::Range(start, end) = section else { return None };
         if target.index() == self.me {
             return None; // The two sides may overlap.
@@ -328,14 +354,13 @@ impl RawWindow {
         Some((unsafe { self.private.add(offset) }, bytes))
     }
 
-    /// One aligned element of a target this handle has been admitted to.
+    /// One element of a target this handle has been admitted to.
     #[track_caller]
     #[inline(always)]
-    fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+    pub(super) fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
         let there = self.admitted(call, target)?;
         match there.place(at, size_of::<T>()) {
-            Some(place) if place.cast::<T>().is_aligned() => Ok(place.cast()),
-            Some(_) => Err(self.misaligned::<T>(call, target)),
+            Some(place) => Ok(place.cast()),
             None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
         }
     }
@@ -346,7 +371,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         origin: Option<usize>,
     ) -> Result<usize> {
         match (at.len(), origin) {
@@ -373,7 +398,7 @@ impl RawWindow {
         call: &'static str,
         there: &Target,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
         match at.settle(len, size_of::<T>(), there.unit, there.bytes) {
@@ -396,6 +421,7 @@ impl RawWindow {
                 let whole = Section::from(0);
                 (slice.as_ptr().cast(), whole.settle(len, size, size, size_of_val(*slice)), whole.span(len))
             }
+            Source::Typed(..) => unreachable!("what counts in items is settled elsewhere"),
             Source::Strided(slice, section) => (
                 slice.as_ptr().cast(),
                 section.settle(len, size, size, size_of_val(*slice)),
@@ -432,6 +458,7 @@ impl RawWindow {
                 let bytes = size_of_val(*slice);
                 (slice.as_mut_ptr().cast(), section.settle(len, size, size, bytes), section.span(len))
             }
+            Destination::Typed(..) => unreachable!("what counts in items is settled elsewhere"),
             Destination::Own(section) => {
                 self.refuse_views(call)?;
                 let own = &self.targets[self.me];
@@ -452,7 +479,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         len: usize,
         layout: &Layout,
     ) -> Result<()> {
@@ -474,27 +501,15 @@ impl RawWindow {
     ) -> Result<()> {
         match own && target.index() == self.me && there.meets(here, size_of::<T>()) {
             false => Ok(()),
-            true => {
-                let note = "origin and target are parts of the own window and have bytes in common";
-                Err(self.error(ErrorKind::ConflictingAccess, call).target(target).note(note))
-            }
-        }
-    }
-
-    #[track_caller]
-    fn refuse_misaligned<T: Element>(&self, call: &'static str, target: Rank, layout: &Layout) -> Result<()> {
-        // Blocks are a whole number of elements apart, so the first one decides.
-        match layout.start.is_multiple_of(size_of::<T>()) {
-            true => Ok(()),
-            false => Err(self.misaligned::<T>(call, target)),
+            true => Err(self.own_parts_meet(call, target)),
         }
     }
 
     #[cold]
     #[track_caller]
-    fn misaligned<T: Element>(&self, call: &'static str, target: Rank) -> Error {
-        let note = format!("the displacement is not aligned to elements of {}", T::TYPE);
-        self.error(ErrorKind::DatatypeMismatch, call).target(target).note(note)
+    pub(super) fn own_parts_meet(&self, call: &'static str, target: Rank) -> Error {
+        let note = "origin and target are parts of the own window and have bytes in common";
+        self.error(ErrorKind::ConflictingAccess, call).target(target).note(note)
     }
 
     #[cold]
@@ -505,7 +520,13 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn faulty(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
+    pub(super) fn faulty(
+        &self,
+        call: &'static str,
+        target: Rank,
+        range: Range<usize>,
+        fault: Fault,
+    ) -> Error {
         let there = &self.targets[target.index()];
         // Not by a closure, which would be the call's location.
         let error = self.error(fault.kind(), call).target(target).range(range);
@@ -518,7 +539,13 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn faulty_origin(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
+    pub(super) fn faulty_origin(
+        &self,
+        call: &'static str,
+        target: Rank,
+        range: Range<usize>,
+        fault: Fault,
+    ) -> Error {
         let (start, end) = (range.start, range.end);
         let what = match fault {
             Fault::Bounds => "reaches outside its own buffer or window".to_owned(),
