@@ -12,12 +12,15 @@ mod primitive {
 
 #[path = "../src/sync/exposure.rs"]
 mod exposure;
+#[path = "../src/sync/guard.rs"]
+mod guard;
 #[path = "../src/sync/phases.rs"]
 mod phases;
 #[path = "../src/sync/state_word.rs"]
 mod state_word;
 
 use exposure::{Admits, Closing, Exposure, Origin};
+use guard::Guard;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering, fence};
@@ -459,5 +462,32 @@ fn a_late_rank_sees_the_break_or_is_seen() {
         }
         late.join().unwrap();
         assert_eq!(broken.get(), Some((0, Reason::TimedOut)));
+    });
+}
+
+#[test]
+fn a_guard_is_held_by_one_and_wakes_the_next() {
+    struct Guarded {
+        guard: Guard,
+        released: Bell,
+        /// What the guard protects: loom reports any access that it does not order.
+        data: UnsafeCell<u32>,
+    }
+    explore(2, || {
+        let guarded =
+            Arc::new(Guarded { guard: Guard::new(), released: Bell::new(), data: UnsafeCell::new(0) });
+        let change = |guarded: &Guarded, rank| {
+            guarded.released.wait(|| guarded.guard.try_take(rank));
+            assert_eq!(guarded.guard.holder(), Some(rank));
+            guarded.data.with_mut(|data| unsafe { *data += 1 });
+            guarded.guard.give_back();
+            guarded.released.notify();
+        };
+        let other = Arc::clone(&guarded);
+        let other = loom::thread::spawn(move || change(&other, 1));
+        change(&guarded, 0);
+        other.join().unwrap();
+        guarded.released.wait(|| guarded.guard.try_take(0));
+        guarded.data.with(|data| assert_eq!(unsafe { *data }, 2));
     });
 }

@@ -15,7 +15,7 @@ use crate::element::{BasicType, Element, OpCode, Operation};
 /// The bits of an element of a basic type, zero-extended.
 #[inline(always)]
 fn to_bits<T: Element>(value: T) -> u64 {
-    debug_assert!(T::SHAPE.as_basic().is_some(), "only basic types have a word of their size");
+    debug_assert!(const { T::SHAPE.as_basic().is_some() }, "only basic types have a word of their size");
     match size_of::<T>() {
         // SAFETY: - the word has the size of the element, which has no padding.
         1 => u64::from(unsafe { transmute_copy::<T, u8>(&value) }),
@@ -31,7 +31,7 @@ fn to_bits<T: Element>(value: T) -> u64 {
 /// The element of a basic type with these bits; higher ones are ignored.
 #[inline(always)]
 fn from_bits<T: Element>(bits: u64) -> T {
-    debug_assert!(T::SHAPE.as_basic().is_some(), "only basic types have a word of their size");
+    debug_assert!(const { T::SHAPE.as_basic().is_some() }, "only basic types have a word of their size");
     match size_of::<T>() {
         // SAFETY: - the word has the size of the element, of which every pattern of bits is a value.
         1 => unsafe { transmute_copy(&(bits as u8)) },

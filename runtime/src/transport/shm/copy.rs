@@ -131,7 +131,7 @@ pub(crate) unsafe fn store<T: Element>(at: *mut T, value: T) {
         (Some(_), 2) => word!(store_2),
         (Some(_), 4) => word!(store_4),
         (Some(_), _) => word!(store_8), // Basic types have no other size.
-        (None, bytes) if T::SHAPE.is_dense() => {
+        (None, bytes) if const { T::SHAPE.is_dense() } => {
             // SAFETY: - writable: the caller's promise. - readable: the value, which has no padding.
             unsafe { copy_by_words(at.cast(), (&raw const value).cast(), bytes) }
         }

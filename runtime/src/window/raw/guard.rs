@@ -27,11 +27,19 @@ pub enum Atomicity {
     Window,
 }
 
+/// Elements of an accumulate that lie next to each other on both sides.
+#[derive(Clone, Copy)]
+pub(super) struct Piece<T> {
+    pub(super) to: *mut T,
+    pub(super) from: *const T,
+    pub(super) count: usize,
+}
+
 impl RawWindow {
     /// Whether elements of `T` at this place are changed by instructions.
     #[inline(always)]
     pub(super) fn is_native<T: Element>(&self, at: *mut T) -> bool {
-        T::SHAPE.as_basic().is_some() && at.is_aligned() && self.atomicity == Atomicity::Native
+        at.is_aligned() && self.atomicity == Atomicity::Native && const { T::SHAPE.as_basic().is_some() }
     }
 
     /// Combines `count` elements from `to` on with those from `from` on, each atomically, and gives what was there.
@@ -45,9 +53,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        to: *mut T,
-        from: *const T,
-        count: usize,
+        Piece { to, from, count }: Piece<T>,
         operation: O,
         mut fetched: impl FnMut(T),
     ) -> Result<()> {
@@ -58,7 +64,9 @@ impl RawWindow {
         }
         for i in 0..count {
             // SAFETY: - in bounds: the caller's promise.
-            let (to, from) = unsafe { (to.add(i), from.add(i)) };
+            let to = unsafe { to.add(i) };
+            // SAFETY: - in bounds: the caller's promise.
+            let from = unsafe { from.add(i) };
             // SAFETY: - readable: the caller's promise.
             let value = unsafe { self.read_anywhere(from) };
             fetched(match self.is_native(to) {

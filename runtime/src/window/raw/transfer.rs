@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::guard::Piece;
 use super::{Access, RawWindow, Target};
 use crate::element::{Basic, Element, Operation, zeroed};
 use crate::error::{Error, ErrorKind, Result};
@@ -40,7 +41,7 @@ impl RawWindow {
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common cases first: a slice, or a range of the own window, to a contiguous place.
         if let Section::From(start) = at
-            && T::SHAPE.is_dense()
+            && const { T::SHAPE.is_dense() }
         {
             let there = self.admitted(CALL, target)?;
             let from = match origin {
@@ -72,7 +73,7 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
-        if at.is_typed() || origin.is_typed() || !T::SHAPE.is_dense() {
+        if at.is_typed() || origin.is_typed() || !const { T::SHAPE.is_dense() } {
             return self.put_typed(call, target, at, origin);
         }
         let there = self.admitted(call, target)?;
@@ -105,7 +106,7 @@ impl RawWindow {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
         if let Section::From(start) = at
-            && T::SHAPE.is_dense()
+            && const { T::SHAPE.is_dense() }
         {
             let there = self.admitted(CALL, target)?;
             let to = match into {
@@ -135,7 +136,7 @@ impl RawWindow {
         at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
-        if at.is_typed() || into.is_typed() || !T::SHAPE.is_dense() {
+        if at.is_typed() || into.is_typed() || !const { T::SHAPE.is_dense() } {
             return self.get_typed(call, target, at, into);
         }
         let there = self.admitted(call, target)?;
@@ -219,8 +220,9 @@ impl RawWindow {
     ) -> Result<()> {
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
         let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
-        self.each_piece(call, target, at, origin, |to, from, count| {
-            let aligned = to.is_aligned() && from.is_aligned() && T::SHAPE.as_basic().is_some();
+        self.each_piece(call, target, at, origin, |piece| {
+            let Piece { to, from, count } = piece;
+            let aligned = to.is_aligned() && from.is_aligned() && const { T::SHAPE.as_basic().is_some() };
             if alone && aligned && atomic::COMBINE_ALONE_MIN <= count {
                 // SAFETY: - in bounds, readable and writable: `each_piece`. - aligned. - no reference lives there: see `put`.
                 //   - no peer changes the elements: the exclusive lock.
@@ -228,7 +230,7 @@ impl RawWindow {
                 return Ok(());
             }
             // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
-            unsafe { self.combine(call, target, to, from, count, operation, |_| ()) }
+            unsafe { self.combine(call, target, piece, operation, |_| ()) }
         })
     }
 
@@ -244,9 +246,9 @@ impl RawWindow {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
-        self.each_piece(CALL, target, at, origin, |to, from, count| {
+        self.each_piece(CALL, target, at, origin, |piece| {
             // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
-            unsafe { self.combine(CALL, target, to, from, count, operation, |old| before.push(old)) }
+            unsafe { self.combine(CALL, target, piece, operation, |old| before.push(old)) }
         })?;
         Ok(before)
     }
@@ -260,7 +262,7 @@ impl RawWindow {
         target: Rank,
         at: Section<'_>,
         origin: &Source<'_, T>,
-        mut combine: impl FnMut(*mut T, *const T, usize) -> Result<()>,
+        mut combine: impl FnMut(Piece<T>) -> Result<()>,
     ) -> Result<()> {
         if at.is_typed() || origin.is_typed() {
             return self.each_typed_piece(call, target, at, origin, combine);
@@ -277,7 +279,7 @@ impl RawWindow {
             let from = unsafe { from.base.add(from_at) }.cast::<T>();
             // SAFETY: - in bounds: `pieces` stays inside the layouts.
             let to = unsafe { to.base.add(to_at) }.cast::<T>();
-            combine(to, from, piece)?;
+            combine(Piece { to, from, count: piece })?;
         }
         Ok(())
     }

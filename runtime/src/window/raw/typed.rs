@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::guard::Piece;
 use super::{RawWindow, Target};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
@@ -95,7 +96,7 @@ impl RawWindow {
         target: Rank,
         at: Section<'_>,
         origin: &Source<'_, T>,
-        mut combine: impl FnMut(*mut T, *const T, usize) -> Result<()>,
+        mut combine: impl FnMut(Piece<T>) -> Result<()>,
     ) -> Result<()> {
         let there = self.admitted(call, target)?;
         let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
@@ -111,7 +112,7 @@ impl RawWindow {
             let to = unsafe { to.base.add(to.start + to_at) }.cast();
             // SAFETY: - in bounds: as above.
             let from = unsafe { from.base.add(from.start + from_at) }.cast();
-            combine(to, from, count)
+            combine(Piece { to, from, count })
         };
         match (T::SHAPE.as_basic(), to.datatype.uniform()) {
             (Some(wanted), Some(found)) if wanted == found => {
