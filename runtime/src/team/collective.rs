@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ pub(crate) fn create_root(segment: &Segment) -> Result<()> {
 
 /// A collective call and what all members must share: its name, an argument, and what the signature adds.
 #[derive(Clone, Copy)]
-struct Call {
-    name: &'static str,
+pub(super) struct Call {
+    pub(super) name: &'static str,
     words: [u64; NAME_BYTES / 8],
     /// The root, or the operation: shown in messages.
     argument: u64,
@@ -91,7 +91,7 @@ struct Call {
 }
 
 impl Call {
-    const fn new(name: &'static str) -> Call {
+    pub(super) const fn new(name: &'static str) -> Call {
         // FNV-1a: names are few and short, and a sum of different signatures must not look like a multiple of one.
         let mut signature = 0xcbf2_9ce4_8422_2325_u64;
         let mut words = [0; NAME_BYTES / 8];
@@ -124,7 +124,7 @@ const fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Team {
-    /// Waits until all members have come. Has no effect on windows (RMA-BAR-04).
+    /// Waits until all members have come. Has no effect on windows (RMA-BAR-04); [`rma_barrier`](Team::rma_barrier) has.
     ///
     /// Budget: two read-modify-writes of one cache line for the last member, one for the others.
     ///
@@ -296,6 +296,7 @@ impl Team {
             place: Place::new(offset, group.len() as u32),
             block,
             round: Cell::new(0),
+            windows: RefCell::default(),
         }))
     }
 
@@ -356,7 +357,7 @@ impl Team {
     /// One round: the slot says what this member came for, then all meet.
     #[track_caller]
     #[inline]
-    fn meet(&self, call: Call, length: u64) -> Result<()> {
+    pub(super) fn meet(&self, call: Call, length: u64) -> Result<()> {
         let segment = self.context.segment();
         let set = self.round.get() as usize % SETS;
         let slot = self.place.slot(segment, set, self.rank());

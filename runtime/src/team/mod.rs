@@ -4,16 +4,18 @@
 mod collective;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 pub(crate) use collective::create_root;
+pub(crate) use windows::OpenEpochs;
 
 pub(crate) use crate::rank::Members;
 pub use crate::rank::Rank;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -40,6 +42,8 @@ pub struct Team {
     block: Option<Block>,
     /// Rounds of data that the team has exchanged.
     round: Cell<u64>,
+    /// What the caller's windows of the team have open.
+    windows: RefCell<Vec<Weak<OpenEpochs>>>,
 }
 
 impl Team {
@@ -53,6 +57,7 @@ impl Team {
             members: Arc::new(members),
             block: None,
             round: Cell::new(0),
+            windows: RefCell::default(),
             context,
         }
     }

@@ -25,6 +25,7 @@
 )]
 
 mod atomics;
+mod barriers;
 mod failures;
 mod fences;
 mod jacobi;
@@ -126,6 +127,7 @@ const TABLES: &[&[Case]] = &[
     transfers::CASES,
     layouts::CASES,
     fences::CASES,
+    barriers::CASES,
     pscw::CASES,
     locks::CASES,
     atomics::CASES,
