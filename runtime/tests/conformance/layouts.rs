@@ -448,7 +448,10 @@ fn typed_layouts_stay_in_bounds(team: &Team) -> Outcome {
     let mut buffer = [0_u64; 3];
     assert_eq!(kind_of(number.vector(2, 1, usize::MAX / 8)), ErrorKind::OutOfBounds);
     assert_eq!(kind_of(number.contiguous(usize::MAX)), ErrorKind::OutOfBounds);
-    assert_eq!(kind_of(number.indexed(std::slice::from_ref(&(usize::MAX - 1..usize::MAX)))), ErrorKind::OutOfBounds);
+    assert_eq!(
+        kind_of(number.indexed(std::slice::from_ref(&(usize::MAX - 1..usize::MAX)))),
+        ErrorKind::OutOfBounds
+    );
     assert_eq!(kind_of(number.subarray(&[4, 4], &[0..4, 2..5])), ErrorKind::OutOfBounds);
     assert_eq!(kind_of(number.subarray(&[4, 4], std::slice::from_ref(&(0..4)))), ErrorKind::LengthMismatch);
     window.fence(|epoch| {
