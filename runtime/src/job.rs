@@ -7,6 +7,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::info::Policy;
 use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
@@ -18,6 +19,7 @@ pub(crate) struct RankContext {
     arena: Arc<Arena>,
     rank: Rank,
     limit: Option<Duration>,
+    info_policy: Policy,
     patience: Patience,
     home_thread: ThreadId,
     /// The process that must stay the parent, where the launcher is to be watched.
@@ -60,6 +62,7 @@ impl RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
             limit,
+            info_policy: Policy::default(),
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
@@ -67,6 +70,17 @@ impl RankContext {
             left_open: Mutex::new(Vec::new()),
             segment,
         }
+    }
+
+    /// Sets what becomes of info values.
+    pub(crate) fn with_info_policy(mut self, policy: Policy) -> RankContext {
+        self.info_policy = policy;
+        self
+    }
+
+    /// What becomes of info values.
+    pub(crate) fn info_policy(&self) -> Policy {
+        self.info_policy
     }
 
     /// Zeroed memory of the segment that belongs to this rank.

@@ -58,6 +58,7 @@
 mod element;
 mod epoch;
 mod error;
+mod info;
 mod job;
 #[doc(hidden)]
 pub mod launch;
@@ -78,8 +79,12 @@ mod window;
 pub use element::{
     And, Basic, BasicType, Bool, Element, Max, Min, NoOp, OpCode, Operation, Or, Prod, Replace, Sum, Xor,
 };
-pub use epoch::{Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending, Plain};
+pub use epoch::{
+    Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, Lock, LockEpoch, Pending, Plain,
+    StartRequest, TwoCall, WaitRequest,
+};
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
+pub use info::{Hints, Info, Schedule};
 pub use op::{
     Datatype, Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, TypedSlice,
     TypedSliceMut, own, strided, strided_mut, typed, typed_mut,
@@ -89,5 +94,5 @@ pub use rma_macros::{Element, rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
-pub use window::raw::{Expected, Info, LockKind, Origins};
+pub use window::raw::{Expected, LockKind, Origins};
 pub use window::{Atomicity, LocalView, LocalViewMut, Window};

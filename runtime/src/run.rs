@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::info::Policy;
 use crate::job::RankContext;
 use crate::launch::environment::{self, Part};
 use crate::liveness::{self, Act, Needs, WaitFor};
@@ -33,17 +34,31 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Job {
     ranks: u32,
     limit: Option<Duration>,
+    info: Policy,
 }
 
 impl Job {
     /// A job of `ranks` ranks without a time limit.
     pub fn new(ranks: u32) -> Job {
-        Job { ranks, limit: None }
+        Job { ranks, limit: None, info: Policy::default() }
     }
 
     /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`] (RMA-PROG-11).
     pub fn time_limit(self, limit: Duration) -> Job {
         Job { limit: Some(limit), ..self }
+    }
+
+    /// Sets what the job makes of info values, as `RMA_INFO` does for a job of processes: `force_info=strong` takes every
+    /// [`Info`](crate::Info) as strong, `weak=transfer` and kin set the [`Schedule`](crate::Schedule) of epochs that have no
+    /// hint; several stand in a list with commas.
+    ///
+    /// # Errors
+    /// `Launch` for a text that says anything else.
+    pub fn info(self, text: &str) -> Result<Job> {
+        match Policy::parse(text) {
+            Ok(info) => Ok(Job { info, ..self }),
+            Err(why) => Err(Error::new(ErrorKind::Launch, "info of a job").note(why)),
+        }
     }
 
     /// Runs `body` as every rank and returns what each returned, in the order of ranks, once all have. A rank that never
@@ -87,7 +102,8 @@ impl Job {
             // The body may leave things half done when it panics, but only things of this rank and of the job,
             // which the others are told about and which end with it.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let context = Arc::new(RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None));
+                let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None);
+                let context = Arc::new(context.with_info_policy(self.info));
                 let value = body(&Team::root(Arc::clone(&context)));
                 match context.take_left_open() {
                     None => Ok(value),
@@ -183,17 +199,18 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// ([`Evidence::ReturnedError`], RMA-ERR-02), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
 /// process describes no rank of a job.
 pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode {
-    let (part, limit) = match environment::read(|name| std::env::var_os(name)) {
-        Ok(found) => found,
-        Err(error) => return refuse(&error),
+    let get = |name: &str| std::env::var_os(name);
+    let ((part, limit), info) = match (environment::read(get), environment::info_policy(get)) {
+        (Ok(found), Ok(info)) => (found, info),
+        (Err(error), _) | (_, Err(error)) => return refuse(&error),
     };
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
-        Part::Threads { size } => return run_threads(&Job { ranks: size, limit }, &body),
+        Part::Threads { size } => return run_threads(&Job { ranks: size, limit, info }, &body),
     };
     match joined {
-        Ok(rank) => run_rank(rank, limit, &body),
+        Ok(rank) => run_rank(rank, limit, info, &body),
         Err(error) => refuse(&error),
     }
 }
@@ -246,10 +263,12 @@ fn join_process(rank: u32, size: u32, file: i32) -> Result<Joined> {
 fn run_rank<E: Display>(
     joined: Joined,
     limit: Option<Duration>,
+    info: Policy,
     body: &dyn Fn(&Team) -> Result<(), E>,
 ) -> ExitCode {
     let Joined { segment, rank, parent } = joined;
-    let context = Arc::new(RankContext::new(Arc::clone(&segment), rank, limit, parent));
+    let context = RankContext::new(Arc::clone(&segment), rank, limit, parent);
+    let context = Arc::new(context.with_info_policy(info));
     let team = Team::root(Arc::clone(&context));
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.

@@ -135,6 +135,16 @@ impl Section<'_> {
         }
     }
 
+    /// The section, if it borrows no datatype.
+    pub(crate) fn plain(&self) -> Option<Section<'static>> {
+        match *self {
+            Section::From(start) => Some(Section::From(start)),
+            Section::Range(start, end) => Some(Section::Range(start, end)),
+            Section::Strided(strided) => Some(Section::Strided(strided)),
+            Section::Datatype(..) => None,
+        }
+    }
+
     /// Whether it counts in items of a datatype, not in elements.
     #[inline(always)]
     pub(crate) fn is_typed(&self) -> bool {

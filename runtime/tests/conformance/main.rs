@@ -28,10 +28,12 @@ mod atomics;
 mod barriers;
 mod failures;
 mod fences;
+mod infos;
 mod jacobi;
 mod layouts;
 mod locks;
 mod pscw;
+mod requests;
 mod transfers;
 mod visibility;
 mod windows;
@@ -75,8 +77,14 @@ struct Case {
     /// The time limit of each blocking call.
     limit: Duration,
     ending: Ending,
+    /// What the job makes of info values, leg by leg; see `Job::info`.
+    infos: &'static [&'static str],
     body: fn(&Team) -> Outcome,
 }
+
+/// Every case that keeps its promises passes if all info values are taken as strong.
+// covers: RMA-INFO-07
+const FORCED: &str = "force_info=strong";
 
 const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
@@ -86,7 +94,15 @@ const WATCHDOG: Duration = Duration::from_secs(100);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
-        Case { name, ranks, transports: BOTH, limit: PATIENT, ending: Ending::Well, body }
+        Case {
+            name,
+            ranks,
+            transports: BOTH,
+            limit: PATIENT,
+            ending: Ending::Well,
+            infos: &["", FORCED],
+            body,
+        }
     }
 
     /// A case that expects a blocking call to stall.
@@ -109,9 +125,34 @@ impl Case {
         Case { transports: &[Transport::Shm], ..self }
     }
 
-    fn runs(&'static self) -> impl Iterator<Item = (u32, Transport)> {
-        self.ranks.iter().flat_map(|&ranks| self.transports.iter().map(move |&transport| (ranks, transport)))
+    /// A case with other legs of info values: one that breaks promises, or expects that info values make a difference, has not
+    /// the forced one.
+    const fn under(self, infos: &'static [&'static str]) -> Case {
+        Case { infos, ..self }
     }
+
+    fn runs(&'static self) -> impl Iterator<Item = Run> {
+        let most = self.ranks.last().copied();
+        let runs = self.ranks.iter().flat_map(move |&ranks| {
+            self.transports.iter().flat_map(move |&transport| {
+                self.infos.iter().map(move |&info| Run { ranks, transport, info })
+            })
+        });
+        // The forced legs differ little from the others, so one a case is looked at where there is no time for all.
+        let is_full = std::env::var_os("RMA_FULL").is_some();
+        runs.filter(move |run| {
+            let is_sample = Some(run.ranks) == most && run.transport == Transport::Local;
+            run.info != FORCED || is_full || self.infos == [FORCED] || is_sample
+        })
+    }
+}
+
+/// One run of a case.
+#[derive(Clone, Copy)]
+struct Run {
+    ranks: u32,
+    transport: Transport,
+    info: &'static str,
 }
 
 /// A line of a table of cases: the body's name is the case's name.
@@ -129,6 +170,8 @@ const TABLES: &[&[Case]] = &[
     fences::CASES,
     barriers::CASES,
     pscw::CASES,
+    infos::CASES,
+    requests::CASES,
     locks::CASES,
     atomics::CASES,
     visibility::CASES,
@@ -161,8 +204,10 @@ fn main() -> ExitCode {
     let mut passes = 0;
     let begun = Instant::now();
     for case in cases() {
-        for (ranks, transport) in case.runs() {
-            let name = format!("{}/{transport:?}/{ranks}", case.name).to_lowercase();
+        for run in case.runs() {
+            let Run { ranks, transport, info } = run;
+            let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
+            let name = format!("{}/{transport:?}/{ranks}{leg}", case.name).to_lowercase();
             if !wanted(&name) {
                 continue;
             }
@@ -172,8 +217,8 @@ fn main() -> ExitCode {
             }
             let begun = Instant::now();
             let outcome = match transport {
-                Transport::Local => run_threads(case, ranks),
-                Transport::Shm => run_processes(case, ranks),
+                Transport::Local => run_threads(case, run),
+                Transport::Shm => run_processes(case, run),
             };
             let took = begun.elapsed().as_millis();
             match outcome {
@@ -198,10 +243,11 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failures != 0))
 }
 
-fn run_threads(case: &'static Case, ranks: u32) -> Result<(), String> {
+fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let results = rma::Job::new(ranks).time_limit(case.limit).try_spawn(|team| (case.body)(team));
+        let job = rma::Job::new(run.ranks).time_limit(case.limit).info(run.info);
+        let results = job.and_then(|job| job.try_spawn(|team| (case.body)(team)));
         let text = match results {
             Err(error) => Err(error.to_string()),
             Ok(results) => {
@@ -224,16 +270,17 @@ fn run_threads(case: &'static Case, ranks: u32) -> Result<(), String> {
         Ok(outcome) => outcome,
         // Threads can't be ended, so the suite ends with them.
         Err(_) => {
-            println!("test {}/local/{ranks} hangs", case.name);
+            println!("test {}/local/{} hangs", case.name, run.ranks);
             std::process::exit(1)
         }
     }
 }
 
-fn run_processes(case: &'static Case, ranks: u32) -> Result<(), String> {
+fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
-        .args(["-n", &ranks.to_string(), "--tag-output", "--transport", "shm"])
+        .env("RMA_INFO", run.info)
+        .args(["-n", &run.ranks.to_string(), "--tag-output", "--transport", "shm"])
         .args(["--timeout", &case.limit.as_secs_f64().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])

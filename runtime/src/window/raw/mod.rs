@@ -10,9 +10,11 @@
 
 mod admission;
 mod control;
+mod deferral;
 mod exposures;
 mod failures;
 mod fences;
+mod grants;
 mod guard;
 mod local;
 mod locks;
@@ -20,7 +22,7 @@ mod rules;
 mod transfer;
 mod typed;
 
-pub use admission::{Expected, Info, LockKind, Origins};
+pub use admission::{Expected, LockKind, Origins};
 pub use guard::Atomicity;
 pub use local::{LocalView, LocalViewMut};
 
@@ -32,6 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
+use self::deferral::Promise;
 use crate::element::{Shape, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -44,10 +47,15 @@ use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
 
 /// What this handle may do at a target now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     /// Nothing, unless a fence phase is open.
     None,
+    /// Nothing: a request to start is pending.
+    Asked,
+    /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
+    Promised,
+    // From here on everything is admitted: `transfer` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.
@@ -79,6 +87,8 @@ pub(crate) struct RawWindow {
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
     open: Arc<OpenEpochs>,
+    /// Epochs that have not been let in yet.
+    promises: RefCell<Vec<Promise>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -232,6 +242,7 @@ impl RawWindow {
             me,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
+            promises: RefCell::default(),
             posted: Cell::new(false),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),

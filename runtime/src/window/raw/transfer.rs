@@ -1,5 +1,6 @@
-//! Transfers: the check of bounds and permission, and the copy. Never waits: on mapped memory a transfer is complete at
-//! both sides when the call returns, and visible to others when the epoch's closing call says so.
+//! Transfers: the check of bounds and permission, and the copy. On mapped memory a transfer is complete at both sides when
+//! the call returns, and visible to others when the epoch's closing call says so. Never waits for anything but the target of
+//! an epoch under WEAK, which may also keep the transfer (`deferral`).
 //!
 //! Budget of a contiguous put or get: two table look-ups, one test of permission, one comparison of bounds, the copy. No
 //! allocation, no system call, no atomic.
@@ -42,8 +43,8 @@ impl RawWindow {
         // The common cases first: a slice, or a range of the own window, to a contiguous place.
         if let Section::From(start) = at
             && const { T::SHAPE.is_dense() }
+            && let Some(there) = self.open_target(target)
         {
-            let there = self.admitted(CALL, target)?;
             let from = match origin {
                 Source::Slice(slice) => Some((slice.as_ptr().cast(), size_of_val(*slice))),
                 Source::Own(section) => {
@@ -73,25 +74,78 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if let Some(at) = at.plain()
+            && !origin.is_typed()
+            && self.keeps_transfers(target)
+        {
+            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let put =
+                move |window: &RawWindow, origin: &Source<'_, T>| window.put_any(call, target, at, origin);
+            if self.keep_with_origin(target, origin, put) {
+                return Ok(());
+            }
+        }
         if at.is_typed() || origin.is_typed() || !const { T::SHAPE.is_dense() } {
             return self.put_typed(call, target, at, origin);
         }
         let there = self.admitted(call, target)?;
-        let len = self.agreed_len(call, target, at, origin.len())?;
-        let to = self.settle::<T>(call, there, target, at, len)?;
-        self.refuse_overlap(call, target, at, len, &to.layout)?;
-        let from = self.settle_source(call, target, origin, len)?;
-        self.refuse_own_overlap::<T>(
-            call,
-            target,
-            &to.layout,
-            matches!(origin, Source::Own(_)),
-            &from.layout,
-        )?;
+        let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
         Ok(())
+    }
+
+    /// The two sides of a put and its length, checked.
+    #[track_caller]
+    fn settle_put<T: Element>(
+        &self,
+        call: &'static str,
+        there: &Target,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<(Side<*mut u8>, Side<*const u8>, usize)> {
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        let own = matches!(origin, Source::Own(_));
+        self.refuse_own_overlap::<T>(call, target, &to.layout, own, &from.layout)?;
+        Ok((to, from, len))
+    }
+
+    /// Keeps a transfer, with a copy of what it takes from private memory, for the closing call of its epoch.
+    fn keep_with_origin<T: Element>(
+        &self,
+        target: Rank,
+        origin: &Source<'_, T>,
+        transfer: impl FnOnce(&RawWindow, &Source<'_, T>) -> Result<()> + Send + 'static,
+    ) -> bool {
+        match *origin {
+            Source::Slice(slice) | Source::Strided(slice, _)
+                if !self.has_room(target, size_of_val(slice)) =>
+            {
+                false
+            }
+            Source::Slice(slice) => {
+                let copy = slice.to_vec();
+                self.keep(target, size_of_val(slice), move |window| transfer(window, &Source::Slice(&copy)))
+            }
+            // What borrows a datatype waits for the target.
+            Source::Typed(..) => false,
+            Source::Strided(slice, section) => {
+                let Some(section) = section.plain() else { return false };
+                let copy = slice.to_vec();
+                self.keep(target, size_of_val(slice), move |window| {
+                    transfer(window, &Source::Strided(&copy, section))
+                })
+            }
+            Source::Own(section) => {
+                let Some(section) = section.plain() else { return false };
+                self.keep(target, 0, move |window| transfer(window, &Source::Own(section)))
+            }
+        }
     }
 
     /// Copies from the memory of a target.
@@ -107,8 +161,8 @@ impl RawWindow {
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
         if let Section::From(start) = at
             && const { T::SHAPE.is_dense() }
+            && let Some(there) = self.open_target(target)
         {
-            let there = self.admitted(CALL, target)?;
             let to = match into {
                 Destination::Slice(slice) => Some((slice.as_mut_ptr().cast(), size_of_val(*slice))),
                 Destination::Own(section) if self.open.views.get() == 0 => {
@@ -138,6 +192,21 @@ impl RawWindow {
         at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
+        // What goes to other memory than the own window is waited for: an epoch that keeps it could be leaked.
+        if let Destination::Own(section) = *into
+            && let (Some(at), Some(section)) = (at.plain(), section.plain())
+            && self.keeps_transfers(target)
+        {
+            let len = self.agreed_len(call, target, at, section.len())?;
+            self.settle::<T>(call, &self.targets[target.index()], target, at, len)?;
+            self.settle_destination::<T>(call, target, into, len)?;
+            let get = move |window: &RawWindow| {
+                window.get_any::<T>(call, target, at, &mut Destination::Own(section))
+            };
+            if self.keep(target, 0, get) {
+                return Ok(());
+            }
+        }
         if at.is_typed() || into.is_typed() || !const { T::SHAPE.is_dense() } {
             return self.get_typed(call, target, at, into);
         }
@@ -199,7 +268,9 @@ impl RawWindow {
         const CALL: &str = "accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common case first: one element.
-        if let (Source::Slice([value]), Section::From(start)) = (origin, at) {
+        if let (Source::Slice([value]), Section::From(start)) = (origin, at)
+            && self.open_target(target).is_some()
+        {
             let to = self.element::<T>(CALL, target, start)?;
             if self.is_native(to) {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
@@ -220,6 +291,18 @@ impl RawWindow {
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if let Some(at) = at.plain()
+            && !origin.is_typed()
+            && self.keeps_transfers(target)
+        {
+            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let accumulate = move |window: &RawWindow, origin: &Source<'_, T>| {
+                window.accumulate_any(call, target, at, operation, origin)
+            };
+            if self.keep_with_origin(target, origin, accumulate) {
+                return Ok(());
+            }
+        }
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
         let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
         self.each_piece(call, target, at, origin, |piece| {
@@ -322,27 +405,37 @@ impl RawWindow {
         }
     }
 
-    /// The target, if this handle has been admitted there.
+    /// The target, if this handle has been admitted there; an epoch under WEAK is let in for that.
     #[track_caller]
     #[inline(always)]
     pub(super) fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
-        match self.targets.get(target.index()) {
-            Some(there) if self.phase_open.get() || there.access.get() != Access::None => Ok(there),
-            _ => Err(self.not_admitted(call, target)),
+        match self.open_target(target) {
+            Some(there) => Ok(there),
+            None => self.let_in(call, target),
         }
     }
 
+    /// The target, if this handle is admitted there now.
+    #[inline(always)]
+    fn open_target(&self, target: Rank) -> Option<&Target> {
+        let there = self.targets.get(target.index())?;
+        (self.phase_open.get() || Access::Promised < there.access.get()).then_some(there)
+    }
+
+    /// Waits for a target whose epoch under WEAK was not let in yet, or refuses the transfer.
     #[cold]
     #[track_caller]
-    fn not_admitted(&self, call: &'static str, target: Rank) -> Error {
-        match self.check_rank(call, target) {
-            Err(error) => error,
-            Ok(_) if self.is_broken() => self.poisoned_again(call).target(target),
-            Ok(_) => {
-                let note = "open one by a fence, by start, or by a lock of the target";
-                self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note)
-            }
+    fn let_in(&self, call: &'static str, target: Rank) -> Result<&Target> {
+        let at = self.check_rank(call, target)?;
+        if self.targets[at].access.get() == Access::Promised {
+            self.keep_promise(call, at)?;
+            return Ok(&self.targets[at]);
         }
+        if self.is_broken() {
+            return Err(self.poisoned_again(call).target(target));
+        }
+        let note = "open one by a fence, by start, or by a lock of the target";
+        Err(self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note))
     }
 
     /// The address and the bytes of a range of the own window, for a transfer to or from somebody else's.
