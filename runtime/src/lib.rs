@@ -80,13 +80,13 @@ pub use element::{
     And, Basic, BasicType, Bool, Element, Max, Min, NoOp, OpCode, Operation, Or, Prod, Replace, Sum, Xor,
 };
 pub use epoch::{
-    Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, Lock, LockEpoch, Pending, Plain,
-    StartRequest, TwoCall, WaitRequest,
+    Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, Lock, LockAllEpoch, LockEpoch, Pending,
+    Plain, Refused, Request, StartRequest, TwoCall, WaitRequest,
 };
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use info::{Hints, Info, Schedule};
 pub use op::{
-    Datatype, Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, TypedSlice,
+    Buffer, Datatype, Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, TypedSlice,
     TypedSliceMut, own, strided, strided_mut, typed, typed_mut,
 };
 pub use rank::Rank;

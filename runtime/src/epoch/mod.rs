@@ -12,6 +12,8 @@
 pub(crate) mod deliver;
 mod fence;
 mod lock;
+mod lock_all;
+mod owned;
 mod pscw;
 mod request;
 mod two_call;
@@ -22,6 +24,8 @@ use std::marker::PhantomData;
 pub use deliver::{Closed, Deliver, Pending, Plain};
 pub use fence::FenceEpoch;
 pub use lock::{Lock, LockEpoch};
+pub use lock_all::LockAllEpoch;
+pub use owned::{Refused, Request};
 pub use pscw::{Access, AccessEpoch, Exposure};
 pub use request::{StartRequest, WaitRequest};
 pub use two_call::TwoCall;
@@ -144,6 +148,74 @@ macro_rules! transfers {
             T: crate::element::Basic,
         {
             self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
+        }
+
+        /// As `put`, with a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RPUT).
+        ///
+        /// # Errors
+        /// As for `put`, with the buffer.
+        #[track_caller]
+        pub fn rput<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            origin: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+            let put = self.raw().put(target, at.into(), &crate::op::Source::Slice(origin.elements()));
+            crate::epoch::Request::new(self.raw(), target, put, origin)
+        }
+
+        /// As `get`, into a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RGET).
+        ///
+        /// # Errors
+        /// As for `put`, with the buffer.
+        #[track_caller]
+        pub fn rget<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            mut into: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+            let mut destination = crate::op::Destination::Slice(into.elements_mut());
+            let get = self.raw().get(target, at.into(), &mut destination);
+            crate::epoch::Request::new(self.raw(), target, get, into)
+        }
+
+        /// As `accumulate`, with a buffer that the request owns until [`wait`](crate::Request::wait) gives it back
+        /// (RACCUMULATE).
+        ///
+        /// # Errors
+        /// As for `accumulate`, with the buffer.
+        #[track_caller]
+        pub fn raccumulate<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            operation: impl crate::element::Operation<T>,
+            origin: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+            let source = crate::op::Source::Slice(origin.elements());
+            let combined = self.raw().accumulate(target, at.into(), operation, &source);
+            crate::epoch::Request::new(self.raw(), target, combined, origin)
+        }
+
+        /// As `get_accumulate`; what the target's elements were before takes the place of the buffer's elements, which
+        /// [`wait`](crate::Request::wait) gives back (RGET_ACCUMULATE).
+        ///
+        /// # Errors
+        /// As for `accumulate`, with the buffer.
+        #[track_caller]
+        pub fn rget_accumulate<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            operation: impl crate::element::Operation<T>,
+            mut origin: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+            let source = crate::op::Source::Slice(origin.elements());
+            let combined = self.raw().get_accumulate(target, at.into(), operation, &source);
+            let fetched = combined.map(|before| origin.elements_mut().copy_from_slice(&before));
+            crate::epoch::Request::new(self.raw(), target, fetched, origin)
         }
 
         /// The caller's rank in the window's team.

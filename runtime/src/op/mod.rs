@@ -1,12 +1,14 @@
 //! What a transfer is made of, apart from its target: sections, origins, destinations, results. Never moves a byte.
 #![forbid(unsafe_code)]
 
+mod buffer;
 pub(crate) mod datatype;
 mod encoding;
 pub(crate) mod section;
 
 use std::marker::PhantomData;
 
+pub use buffer::Buffer;
 pub use datatype::Datatype;
 pub use section::{Section, Strided};
 

@@ -32,6 +32,7 @@ mod infos;
 mod jacobi;
 mod layouts;
 mod locks;
+mod passive;
 mod pscw;
 mod requests;
 mod transfers;
@@ -173,6 +174,7 @@ const TABLES: &[&[Case]] = &[
     infos::CASES,
     requests::CASES,
     locks::CASES,
+    passive::CASES,
     atomics::CASES,
     visibility::CASES,
     failures::CASES,

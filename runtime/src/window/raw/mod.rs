@@ -17,6 +17,7 @@ mod fences;
 mod grants;
 mod guard;
 mod local;
+mod lock_all;
 mod locks;
 mod rules;
 mod transfer;
@@ -89,6 +90,10 @@ pub(crate) struct RawWindow {
     open: Arc<OpenEpochs>,
     /// Epochs that have not been let in yet.
     promises: RefCell<Vec<Promise>>,
+    /// An epoch toward all ranks is open.
+    all_locked: Cell<bool>,
+    /// The ranks whose locks it has taken.
+    taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -243,6 +248,8 @@ impl RawWindow {
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
             promises: RefCell::default(),
+            all_locked: Cell::new(false),
+            taken_by_all: RefCell::default(),
             posted: Cell::new(false),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),

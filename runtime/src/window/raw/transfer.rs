@@ -431,6 +431,9 @@ impl RawWindow {
             self.keep_promise(call, at)?;
             return Ok(&self.targets[at]);
         }
+        if self.has_all_locked() {
+            return self.take_for_all(call, at);
+        }
         if self.is_broken() {
             return Err(self.poisoned_again(call).target(target));
         }
