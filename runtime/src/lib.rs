@@ -81,10 +81,11 @@ pub use element::{
 };
 pub use epoch::{
     Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, Lock, LockAllEpoch, LockEpoch, Pending,
-    Plain, Refused, Request, StartRequest, TwoCall, WaitRequest,
+    Plain, Request, StartRequest, TwoCall, WaitRequest,
 };
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use info::{Hints, Info, Schedule};
+pub use job::MemoryModel;
 pub use op::{
     Buffer, Datatype, Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, TypedSlice,
     TypedSliceMut, own, strided, strided_mut, typed, typed_mut,
@@ -95,4 +96,4 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, LockKind, Origins};
-pub use window::{Atomicity, LocalView, LocalViewMut, Window};
+pub use window::{Atomicity, LocalView, LocalViewMut, Moved, Returned, Unexposed, Window, WindowOptions};

@@ -42,7 +42,7 @@ const MODULES: [(&str, &[&str]); 18] = [
     ("job", &["error", "info", "patience", "rank", "transport"]),
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
     ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "transport"]),
-    ("launch", &["error", "info", "liveness", "sys", "team", "transport"]),
+    ("launch", &["error", "info", "job", "liveness", "sys", "team", "transport"]),
     ("run", &["error", "info", "job", "launch", "liveness", "sys", "team", "transport"]),
     ("op", &["element", "error"]),
     ("window", &["element", "error", "info", "job", "liveness", "op", "sync", "team", "trace", "transport"]),

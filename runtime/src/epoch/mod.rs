@@ -25,7 +25,7 @@ pub use deliver::{Closed, Deliver, Pending, Plain};
 pub use fence::FenceEpoch;
 pub use lock::{Lock, LockEpoch};
 pub use lock_all::LockAllEpoch;
-pub use owned::{Refused, Request};
+pub use owned::Request;
 pub use pscw::{Access, AccessEpoch, Exposure};
 pub use request::{StartRequest, WaitRequest};
 pub use two_call::TwoCall;
@@ -160,7 +160,7 @@ macro_rules! transfers {
             target: crate::team::Rank,
             at: impl Into<crate::op::Section<'at>>,
             origin: B,
-        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
             let put = self.raw().put(target, at.into(), &crate::op::Source::Slice(origin.elements()));
             crate::epoch::Request::new(self.raw(), target, put, origin)
         }
@@ -175,7 +175,7 @@ macro_rules! transfers {
             target: crate::team::Rank,
             at: impl Into<crate::op::Section<'at>>,
             mut into: B,
-        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
             let mut destination = crate::op::Destination::Slice(into.elements_mut());
             let get = self.raw().get(target, at.into(), &mut destination);
             crate::epoch::Request::new(self.raw(), target, get, into)
@@ -193,7 +193,7 @@ macro_rules! transfers {
             at: impl Into<crate::op::Section<'at>>,
             operation: impl crate::element::Operation<T>,
             origin: B,
-        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
             let source = crate::op::Source::Slice(origin.elements());
             let combined = self.raw().accumulate(target, at.into(), operation, &source);
             crate::epoch::Request::new(self.raw(), target, combined, origin)
@@ -211,7 +211,7 @@ macro_rules! transfers {
             at: impl Into<crate::op::Section<'at>>,
             operation: impl crate::element::Operation<T>,
             mut origin: B,
-        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::epoch::Refused<B>> {
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
             let source = crate::op::Source::Slice(origin.elements());
             let combined = self.raw().get_accumulate(target, at.into(), operation, &source);
             let fetched = combined.map(|before| origin.elements_mut().copy_from_slice(&before));

@@ -4,8 +4,9 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::team::Rank;
+use crate::window::Returned;
 use crate::window::raw::RawWindow;
 
 /// A transfer that owns its buffers. [`wait`](Request::wait) gives them back when they are free, or hold what was got.
@@ -18,14 +19,6 @@ pub struct Request<'epoch, B> {
     buffers: B,
 }
 
-/// An error of a call that was given buffers, and the buffers. `?` turns it into the [`Error`] alone.
-pub struct Refused<B> {
-    /// Why the call failed.
-    pub error: Error,
-    /// What the call was given.
-    pub buffers: B,
-}
-
 impl<'epoch, B> Request<'epoch, B> {
     /// The outcome of a transfer that was given these buffers.
     pub(crate) fn new(
@@ -33,10 +26,10 @@ impl<'epoch, B> Request<'epoch, B> {
         target: Rank,
         outcome: Result<()>,
         buffers: B,
-    ) -> Result<Request<'epoch, B>, Refused<B>> {
+    ) -> Result<Request<'epoch, B>, Returned<B>> {
         match outcome {
             Ok(()) => Ok(Request { window, target, buffers }),
-            Err(error) => Err(Refused { error, buffers }),
+            Err(error) => Err(Returned { error, memory: buffers }),
         }
     }
 
@@ -52,10 +45,10 @@ impl<'epoch, B> Request<'epoch, B> {
     /// Those of waiting for the target, for an epoch under [`Info::Weak`](crate::Info::Weak) that was not let in yet, with the
     /// buffers.
     #[track_caller]
-    pub fn wait(self) -> Result<B, Refused<B>> {
+    pub fn wait(self) -> Result<B, Returned<B>> {
         match self.window.flush_local("wait for a transfer", self.target) {
             Ok(()) => Ok(self.buffers),
-            Err(error) => Err(Refused { error, buffers: self.buffers }),
+            Err(error) => Err(Returned { error, memory: self.buffers }),
         }
     }
 }
@@ -65,23 +58,3 @@ impl<B> fmt::Debug for Request<'_, B> {
         f.write_str("Request") // The buffers are not to be seen yet.
     }
 }
-
-impl<B> From<Refused<B>> for Error {
-    fn from(refused: Refused<B>) -> Error {
-        refused.error
-    }
-}
-
-impl<B> fmt::Display for Refused<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl<B> fmt::Debug for Refused<B> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.error, f)
-    }
-}
-
-impl<B> std::error::Error for Refused<B> {}

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use super::deliver::{Closed, Deliver};
 use super::{Exactly, get_into_buffers, transfers};
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::info::Hints;
 use crate::team::Rank;
 use crate::window::Window;
-use crate::window::raw::{Expected, Origins, RawWindow};
+use crate::window::raw::{Expected, Origins, RawWindow, Unexposed};
 
 /// The own window, posted. See [`Window::post`].
 ///
@@ -127,6 +127,49 @@ impl<T: Element> Window<T> {
     ) -> Result<R::Output> {
         let exposure = self.post(origins)?;
         let result = body(&exposure);
+        match exposure.wait(expected) {
+            Ok(()) => result.deliver(&Closed::new()),
+            Err(error) => Err(result.into_failure().unwrap_or(error)),
+        }
+    }
+
+    /// As [`exposure`](Window::exposure), but only a range of this rank's part is open; the body has the rest as slices meanwhile.
+    ///
+    /// It is to post and wait what [`fence_part`](Window::fence_part) is to fences.
+    ///
+    /// ```
+    /// use rma::{Info, Origins, Rank, Window};
+    /// let sums = rma::spawn(2, |team| {
+    ///     let mut window = Window::<u64>::allocate(team, 100)?;
+    ///     let (me, other) = (team.rank(), Rank(1 - team.rank().0));
+    ///     window.exposure_part(0..2, Origins::Group(&[other]), 1, |exposure, mine| {
+    ///         let access = exposure.start(other, Info::Weak)?;
+    ///         access.put(other, 0, [u64::from(me.0); 2])?;
+    ///         mine.after.fill(7);
+    ///         access.complete()
+    ///     })?;
+    ///     Ok(window.local()?.iter().sum::<u64>())
+    /// })?;
+    /// assert_eq!(sums.into_iter().collect::<rma::Result<Vec<u64>>>()?, [98 * 7 + 2, 98 * 7]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exposure`](Window::exposure), and `OutOfBounds` for a range outside of this rank's part.
+    #[track_caller]
+    pub fn exposure_part<R: Deliver>(
+        &mut self,
+        exposed: Range<usize>,
+        origins: Origins<'_>,
+        expected: impl Into<Expected>,
+        body: impl FnOnce(&Exposure<'_, T>, Unexposed<'_, T>) -> R,
+    ) -> Result<R::Output> {
+        const CALL: &str = "post";
+        let window = self.exclusive_raw();
+        window.hook(CALL, None, || None);
+        window.post_part::<T>(CALL, &exposed, origins)?;
+        let exposure = Exposure { window: self };
+        let result = exposure.raw().lend(CALL, |rest| body(&exposure, rest))?;
         match exposure.wait(expected) {
             Ok(()) => result.deliver(&Closed::new()),
             Err(error) => Err(result.into_failure().unwrap_or(error)),

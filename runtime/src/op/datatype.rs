@@ -43,7 +43,8 @@ pub struct Datatype {
     /// Bytes of all items.
     size: usize,
     extent: usize,
-    /// Where the last byte of an item ends.
+    /// Where the first byte of an item begins, and where the last one ends.
+    low: usize,
     reach: usize,
     items: usize,
     /// The basic type of all items, if they are of one.
@@ -99,7 +100,7 @@ impl Datatype {
     #[track_caller]
     pub(super) fn new(node: Node, extent: usize) -> Result<Datatype> {
         let sums = node.sums()?;
-        let Sums { items, size, reach, uniform, depth } = sums;
+        let Sums { items, size, low, reach, uniform, depth } = sums;
         if DEPTH_MAX < depth {
             let note = format!("it is nested {depth} deep, and {DEPTH_MAX} is the most");
             return Err(refuse(ErrorKind::OutOfBounds, note));
@@ -108,7 +109,7 @@ impl Datatype {
         let uniform = uniform.flatten();
         // What has no items is walked in no time, however often it is repeated.
         let node = if items == 0 { NOTHING } else { node };
-        Ok(Datatype { node, size, extent, reach, items, uniform, overlaps: OnceLock::new() })
+        Ok(Datatype { node, size, extent, low, reach, items, uniform, overlaps: OnceLock::new() })
     }
 
     /// So many of this one in a row.
@@ -236,9 +237,9 @@ impl Datatype {
         self.items
     }
 
-    /// Where its last byte ends.
-    pub(crate) fn reach(&self) -> usize {
-        self.reach
+    /// The bytes between its first and its last.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.low..self.reach
     }
 
     /// The basic type of all items, if they are of one.
@@ -370,6 +371,11 @@ impl Run {
         self.range_from(0)
     }
 
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.count * self.basic.size()
+    }
+
     /// Leaves out the first items, and says whether none is left.
     fn advance(&mut self, count: usize) -> bool {
         self.at += count * self.basic.size();
@@ -378,7 +384,7 @@ impl Run {
     }
 
     fn range_from(&self, base: usize) -> Range<usize> {
-        base + self.at..base + self.at + self.count * self.basic.size()
+        base + self.at..base + self.at + self.bytes()
     }
 }
 
@@ -486,6 +492,8 @@ impl<'a> Runs<'a> {
 struct Sums {
     items: usize,
     size: usize,
+    /// Where the first item begins, if there is one; else 0.
+    low: usize,
     reach: usize,
     /// `None` without items, `Some(None)` with items of several types.
     uniform: Option<Option<BasicType>>,
@@ -497,12 +505,13 @@ pub(super) const NOTHING: Node = Node::Items(BasicType::U8, 0);
 
 impl Node {
     fn sums(&self) -> Result<Sums> {
-        let times = |sums: Sums, copies: Option<usize>, last: Option<usize>| {
+        let times = |sums: Sums, copies: Option<usize>, first: usize, last: Option<usize>| {
             let copies = counted(copies)?;
             let none = copies == 0 || sums.items == 0;
             Ok(Sums {
                 items: counted(sums.items.checked_mul(copies))?,
                 size: counted(sums.size.checked_mul(copies))?,
+                low: if none { 0 } else { counted(sums.low.checked_add(first))? },
                 reach: if none { 0 } else { counted(last.and_then(|last| last.checked_add(sums.reach)))? },
                 uniform: sums.uniform.filter(|_| !none),
                 depth: sums.depth + 1,
@@ -512,11 +521,11 @@ impl Node {
             &Node::Items(basic, count) => {
                 let size = counted(count.checked_mul(basic.size()))?;
                 let uniform = (0 < count).then_some(Some(basic));
-                Ok(Sums { items: count, size, reach: size, uniform, depth: 1 })
+                Ok(Sums { items: count, size, low: 0, reach: size, uniform, depth: 1 })
             }
             Node::Repeat { count, stride, inner } => {
                 let last = count.saturating_sub(1).checked_mul(*stride);
-                times(inner.sums()?, Some(*count), last)
+                times(inner.sums()?, Some(*count), 0, last)
             }
             Node::Blocks { blocks, stride, inner } => {
                 let (mut copies, mut last) = (Some(0_usize), Some(0_usize));
@@ -525,17 +534,21 @@ impl Node {
                     let here = (count - 1).checked_mul(*stride).and_then(|reach| reach.checked_add(offset));
                     last = last.zip(here).map(|(last, here)| last.max(here));
                 }
-                times(inner.sums()?, copies, last)
+                let named = blocks.iter().filter(|&&(_, count)| 0 < count);
+                let first = named.map(|&(offset, _)| offset).min().unwrap_or(0);
+                times(inner.sums()?, copies, first, last)
             }
             Node::Parts(parts) => {
-                let mut all = Sums { items: 0, size: 0, reach: 0, uniform: None, depth: 0 };
+                let mut all = Sums { items: 0, size: 0, low: 0, reach: 0, uniform: None, depth: 0 };
                 for (offset, part) in parts.iter() {
                     let sums = part.sums()?;
-                    all.items = counted(all.items.checked_add(sums.items))?;
-                    all.size = counted(all.size.checked_add(sums.size))?;
                     if 0 < sums.items {
+                        let low = counted(offset.checked_add(sums.low))?;
+                        all.low = if all.items == 0 { low } else { all.low.min(low) };
                         all.reach = all.reach.max(counted(offset.checked_add(sums.reach))?);
                     }
+                    all.items = counted(all.items.checked_add(sums.items))?;
+                    all.size = counted(all.size.checked_add(sums.size))?;
                     all.uniform = match (all.uniform, sums.uniform) {
                         (Some(here), Some(there)) => Some(here.filter(|_| here == there)),
                         (here, there) => here.or(there),

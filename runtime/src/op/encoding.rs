@@ -185,8 +185,8 @@ mod test {
             let back = Datatype::from_bytes(&bytes).unwrap();
             assert!(back == datatype, "{datatype:?} came back as {back:?}");
             assert_eq!(
-                (back.size(), back.items(), back.reach()),
-                (datatype.size(), datatype.items(), datatype.reach())
+                (back.size(), back.items(), back.span()),
+                (datatype.size(), datatype.items(), datatype.span())
             );
             for end in 0..bytes.len() {
                 assert!(Datatype::from_bytes(&bytes[..end]).is_err(), "{end} of {} bytes", bytes.len());
@@ -212,12 +212,14 @@ mod test {
                 && datatype.items() < 10_000
             {
                 read += 1;
-                let (mut items, mut reach) = (0, 0);
+                let (mut items, mut low, mut reach) = (0, usize::MAX, 0);
                 for run in datatype.runs() {
                     items += run.count;
+                    low = low.min(run.at);
                     reach = reach.max(run.at + run.count * run.basic.size());
                 }
-                assert_eq!((items, reach), (datatype.items(), datatype.reach()), "{bytes:?}");
+                let span = if items == 0 { 0..0 } else { low..reach };
+                assert_eq!((items, span), (datatype.items(), datatype.span()), "{bytes:?}");
                 datatype.overlaps_itself();
             }
         }

@@ -187,7 +187,7 @@ impl Layout {
     }
 
     /// The bytes between the first and the last element.
-    fn span(&self, size: usize) -> Range<usize> {
+    pub(crate) fn span(&self, size: usize) -> Range<usize> {
         match (self.count, self.block) {
             (0, _) | (_, 0) => self.start..self.start,
             _ => self.start..self.start + ((self.count - 1) * self.stride + self.block) * size,
@@ -216,7 +216,7 @@ impl Layout {
     }
 
     /// The byte ranges that the layout names, ascending and apart from each other.
-    fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(crate) fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let Layout { start, count, block, stride } = *self;
         // Blocks that touch or overlap are one range.
         let (count, len) = match stride <= block {

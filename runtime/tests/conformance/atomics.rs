@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use rma::{
     And, Atomicity, Basic, ErrorKind, LockKind, Max, Min, NoOp, Operation, Or, Plain, Prod, Rank, Replace,
-    Sum, Team, Window, Xor,
+    Sum, Team, Window, WindowOptions, Xor,
 };
 
 use crate::{Case, Outcome, case, kind_of};
@@ -77,9 +77,9 @@ fn concurrent_sums_are_exact(team: &Team) -> Outcome {
 }
 
 fn sums_are_exact(team: &Team, atomicity: Atomicity, each: u64) -> Outcome {
-    let words = Window::<i64>::allocate_with_atomicity(team, 1, atomicity)?;
-    let bytes = Window::<u8>::allocate_with_atomicity(team, 8, atomicity)?;
-    let floats = Window::<f64>::allocate_with_atomicity(team, 1, atomicity)?;
+    let words = WindowOptions::new().atomicity(atomicity).allocate::<i64>(team, 1)?;
+    let bytes = WindowOptions::new().atomicity(atomicity).allocate::<u8>(team, 8)?;
+    let floats = WindowOptions::new().atomicity(atomicity).allocate::<f64>(team, 1)?;
     words.lock(Rank(0), LockKind::Shared, |words| {
         bytes.lock(Rank(0), LockKind::Shared, |bytes| {
             floats.lock(Rank(0), LockKind::Shared, |floats| {
@@ -197,7 +197,7 @@ fn one_compare_swap_wins(team: &Team) -> Outcome {
 fn words_are_never_torn(team: &Team) -> Outcome {
     const TRIES: usize = 1_000_000;
     let mut window = Window::<u64>::allocate(team, 40)?;
-    let done = Window::<u64>::allocate(team, 1)?;
+    let done = crate::flags::<u64>(team, 1)?;
     let words = [0x1111_1111_1111_1111 * u64::from(team.rank().0); 33];
     window.fence(|epoch| {
         if team.rank() == Rank(0) {
@@ -225,8 +225,8 @@ fn words_are_never_torn(team: &Team) -> Outcome {
 // A displacement that is no multiple of the element is as good as any, only slower.
 fn elements_at_odd_places_are_atomic(team: &Team) -> Outcome {
     const EACH: u64 = 2_000;
-    let words = Window::<i64>::allocate_with_unit(team, 3, 3)?;
-    let floats = Window::<f32>::allocate_with_unit(team, 2, 1)?;
+    let words = WindowOptions::new().disp_unit(3).allocate::<i64>(team, 3)?;
+    let floats = WindowOptions::new().disp_unit(1).allocate::<f32>(team, 2)?;
     let (tickets, swapped) = words.lock(Rank(0), LockKind::Shared, |words| {
         floats.lock(Rank(0), LockKind::Shared, |floats| {
             let (mut tickets, mut swapped) = (Vec::new(), 0_u64);
@@ -256,7 +256,7 @@ fn elements_at_odd_places_are_atomic(team: &Team) -> Outcome {
 /// Every rank replaces one element by tokens of its own; each token is given back exactly once.
 fn exchange_tokens<const N: usize>(team: &Team, atomicity: Atomicity) -> rma::Result<()> {
     const EACH: usize = 60;
-    let window = Window::<[u8; N]>::allocate_with_atomicity(team, 3, atomicity)?;
+    let window = WindowOptions::new().atomicity(atomicity).allocate::<[u8; N]>(team, 3)?;
     let mut seen = [0_u64; 256];
     window.lock(Rank(0), LockKind::Shared, |epoch| {
         for i in 0..EACH {
@@ -299,7 +299,7 @@ fn puts_and_gets_take_no_guard(team: &Team) -> Outcome {
     let flags = Window::<u64>::allocate(team, 2)?;
     let (put_and_got, accumulated) = (0, 1);
     let raise = |flag| flags.lock(Rank(0), LockKind::Shared, |epoch| epoch.put(Rank(0), flag, 1));
-    let words = Window::<u64>::allocate_with_atomicity(team, 4, Atomicity::Window)?;
+    let words = WindowOptions::new().atomicity(Atomicity::Window).allocate::<u64>(team, 4)?;
     let odd = Window::<[u8; 12]>::allocate(team, 4)?;
     words.lock(Rank(0), LockKind::Shared, |words_there| {
         odd.lock(Rank(0), LockKind::Shared, |odd_there| match team.rank() {
@@ -353,11 +353,8 @@ fn the_way_of_guarding_changes_no_result(team: &Team) -> Outcome {
             println!("{atomicity:?}: {rate:.0} accumulates/s by {} ranks", team.size());
         }
     }
-    let both = Window::<u8>::allocate_with_atomicity(
-        team,
-        1,
-        if team.rank() == Rank(0) { Atomicity::Window } else { Atomicity::Native },
-    );
+    let mine = if team.rank() == Rank(0) { Atomicity::Window } else { Atomicity::Native };
+    let both = WindowOptions::new().atomicity(mine).allocate::<u8>(team, 1);
     assert_eq!(kind_of(both.map(drop)), ErrorKind::CollectiveMismatch);
     Ok(())
 }

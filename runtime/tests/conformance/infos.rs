@@ -136,7 +136,8 @@ fn a_weak_epoch_keeps_nothing_else_waiting(team: &Team) -> Outcome {
     let flags = Flags::new(team)?;
     if team.rank() == Rank(0) {
         flags.wait_for(0, 1);
-        assert_eq!((other.load(0)?, window.load(0)?), (5, 0));
+        let seen = other.lock(Rank(0), LockKind::Shared, |epoch| epoch.get_value(Rank(0), 0))?;
+        assert_eq!((seen, window.load(0)?), (5, 0));
         window.post(Origins::Any)?.wait(1)?;
         assert_eq!(window.load(0)?, 3);
     } else {
@@ -388,7 +389,7 @@ fn forced_strong_locks_nest_where_they_did(team: &Team) -> Outcome {
             })?;
         }
     }
-    team.barrier()?;
+    team.rma_barrier()?;
     assert_eq!(heap.load(1)?, 2 * 200 * u64::from(team.size()));
     Ok(())
 }

@@ -226,7 +226,7 @@ fn copy(to: &mut [u8], to_map: &Map, at: usize, from: &[u8], from_map: &Map, fro
 fn layouts_move_the_bytes_that_a_map_says(team: &Team) -> Outcome {
     const LEN: usize = 4096;
     const UNIT: usize = 3;
-    let mut window = Window::<u8>::allocate_with_unit(team, LEN, UNIT)?;
+    let mut window = WindowOptions::new().disp_unit(UNIT).allocate::<u8>(team, LEN)?;
     let target = Rank(team.size() - 1);
     let mut random = Random(7);
     let filled: Vec<u8> = (0..LEN).map(|at| (at * 31 % 251) as u8).collect();
@@ -346,7 +346,7 @@ fn fields_are_hit_and_padding_is_not(team: &Team) -> Outcome {
         fields[32 + 16 * at..][..8].copy_from_slice(&value.large.to_ne_bytes());
     }
     // By a datatype, in a window of bytes whose unit is 4.
-    let mut window = Window::<u8>::allocate_with_unit(team, 64, 4)?;
+    let mut window = WindowOptions::new().disp_unit(4).allocate::<u8>(team, 64)?;
     window.local_mut()?.fill(0xcc);
     let pair = Datatype::structure(&[(0, Datatype::of::<i32>()), (8, Datatype::of::<f64>())])?;
     let two = pair.contiguous(2)?;
@@ -358,7 +358,7 @@ fn fields_are_hit_and_padding_is_not(team: &Team) -> Outcome {
         assert_eq!(*window.local()?, fields[..]);
     }
     // By an element type: put, get, store and replace leave padding alone.
-    let mut window = Window::<Padded>::allocate_with_unit(team, 4, 4)?;
+    let mut window = WindowOptions::new().disp_unit(4).allocate::<Padded>(team, 4)?;
     let bytes = Datatype::of::<u8>().contiguous(64)?;
     window.fence(|epoch| epoch.put(team.rank(), (0, &bytes), typed(&[0xcc_u8; 64], &bytes)))?;
     let mut got = values;

@@ -12,10 +12,11 @@
 //! | shm (processes, one segment) | yes | `Transport::Shm` |
 //! | tcp | no | one more `Transport` here |
 //! | shm and tcp mixed | no | one more `Transport` here |
-//! | memory model separate (lazy, eager, poison) | no | environment of the run |
+//! | memory model separate, lazy | yes: what memory of the caller is | `Memory::Caller` |
+//! | memory model separate, eager and poison | no | environment of the run |
 //! | progress agent (thread, polling) | no: mapped memory needs none | environment of the run |
 //! | checked mode (strict, disjoint) | no | environment of the run |
-//! | memory of the caller | no | a parameter of the bodies' `allocate` |
+//! | memory of the caller (two copies) | yes | `Memory::Caller` |
 //!
 //! `cargo test -p rma-runtime --test conformance -- FILTER` runs the cases whose name contains the filter.
 #![forbid(unsafe_code)]
@@ -26,12 +27,14 @@
 
 mod atomics;
 mod barriers;
+mod copies;
 mod failures;
 mod fences;
 mod infos;
 mod jacobi;
 mod layouts;
 mod locks;
+mod parts;
 mod passive;
 mod pscw;
 mod requests;
@@ -45,7 +48,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rma::Team;
+use rma::{Element, MemoryModel, Team, Window, WindowOptions};
 
 /// The error of a body: anything that says what went wrong.
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
@@ -55,6 +58,24 @@ type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 enum Transport {
     Local,
     Shm,
+}
+
+/// What the windows lie in that a case allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Memory {
+    /// Memory of the runtime, which the owner and all others use: one copy.
+    Runtime,
+    /// Private memory with a mirror, as under a window over memory of the caller.
+    Caller,
+}
+
+impl Memory {
+    fn model(self) -> MemoryModel {
+        match self {
+            Memory::Runtime => MemoryModel::Unified,
+            Memory::Caller => MemoryModel::Separate,
+        }
+    }
 }
 
 /// How a case's job ends.
@@ -75,8 +96,7 @@ struct Case {
     name: &'static str,
     ranks: &'static [u32],
     transports: &'static [Transport],
-    /// The time limit of each blocking call.
-    limit: Duration,
+    memories: &'static [Memory],
     ending: Ending,
     /// What the job makes of info values, leg by leg; see `Job::info`.
     infos: &'static [&'static str],
@@ -88,10 +108,14 @@ struct Case {
 const FORCED: &str = "force_info=strong";
 
 const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
+// covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
+const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
-const PATIENT: Duration = Duration::from_secs(40);
+const PATIENT: Duration = Duration::from_secs(60);
 /// The hard limit of one run.
-const WATCHDOG: Duration = Duration::from_secs(100);
+const WATCHDOG: Duration = Duration::from_secs(300);
+/// The limit of a single call that is expected to stall.
+const STALL: Duration = Duration::from_millis(400);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
@@ -99,16 +123,11 @@ impl Case {
             name,
             ranks,
             transports: BOTH,
-            limit: PATIENT,
+            memories: EITHER,
             ending: Ending::Well,
             infos: &["", FORCED],
             body,
         }
-    }
-
-    /// A case that expects a blocking call to stall.
-    const fn stalling(self) -> Case {
-        Case { limit: Duration::from_millis(600), ..self }
     }
 
     /// A case in which ranks die, which threads can't, and this many survive.
@@ -126,33 +145,48 @@ impl Case {
         Case { transports: &[Transport::Shm], ..self }
     }
 
+    /// A case that looks at its window's memory until others have changed it, which no rule promises.
+    const fn one_copy(self) -> Case {
+        Case { memories: &[Memory::Runtime], ..self }
+    }
+
+    /// A case that makes its windows over the memory that it is about.
+    const fn over_its_own_memory(self) -> Case {
+        Case { memories: &[Memory::Runtime], ..self }
+    }
+
     /// A case with other legs of info values: one that breaks promises, or expects that info values make a difference, has not
     /// the forced one.
     const fn under(self, infos: &'static [&'static str]) -> Case {
         Case { infos, ..self }
     }
 
+    /// Memory of the caller, and info values that are taken as strong, are tried with the most ranks and, where the case
+    /// allows it, on threads only, unless the whole matrix is asked for.
     fn runs(&'static self) -> impl Iterator<Item = Run> {
-        let most = self.ranks.last().copied();
-        let runs = self.ranks.iter().flat_map(move |&ranks| {
-            self.transports.iter().flat_map(move |&transport| {
-                self.infos.iter().map(move |&info| Run { ranks, transport, info })
-            })
-        });
-        // The forced legs differ little from the others, so one a case is looked at where there is no time for all.
-        let is_full = std::env::var_os("RMA_FULL").is_some();
-        runs.filter(move |run| {
-            let is_sample = Some(run.ranks) == most && run.transport == Transport::Local;
-            run.info != FORCED || is_full || self.infos == [FORCED] || is_sample
+        let whole = std::env::var_os("RMA_FULL").is_some();
+        let most = self.ranks.iter().copied().max();
+        let sampled = move |run: &Run| {
+            Some(run.ranks) == most && (run.transport == Transport::Local || self.transports.len() == 1)
+        };
+        let memories = self.memories.iter().map(|&memory| (memory, ""));
+        let infos = self.infos.iter().map(|&info| (Memory::Runtime, info));
+        memories.chain(infos.filter(|&(_, info)| !info.is_empty())).flat_map(move |(memory, info)| {
+            let runs = self.ranks.iter().flat_map(move |&ranks| {
+                self.transports.iter().map(move |&transport| Run { ranks, transport, memory, info })
+            });
+            let is_variant = memory == Memory::Caller || info == FORCED;
+            runs.filter(move |run| !is_variant || whole || sampled(run))
         })
     }
 }
 
-/// One run of a case.
+/// One way to run a case.
 #[derive(Clone, Copy)]
 struct Run {
     ranks: u32,
     transport: Transport,
+    memory: Memory,
     info: &'static str,
 }
 
@@ -173,10 +207,12 @@ const TABLES: &[&[Case]] = &[
     pscw::CASES,
     infos::CASES,
     requests::CASES,
+    parts::CASES,
     locks::CASES,
     passive::CASES,
     atomics::CASES,
     visibility::CASES,
+    copies::CASES,
     failures::CASES,
     jacobi::CASES,
 ];
@@ -207,9 +243,10 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     for case in cases() {
         for run in case.runs() {
-            let Run { ranks, transport, info } = run;
+            let Run { ranks, transport, memory, info } = run;
+            let memory = if memory == Memory::Caller { "/caller" } else { "" };
             let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
-            let name = format!("{}/{transport:?}/{ranks}{leg}", case.name).to_lowercase();
+            let name = format!("{}/{transport:?}/{ranks}{memory}{leg}", case.name).to_lowercase();
             if !wanted(&name) {
                 continue;
             }
@@ -239,8 +276,7 @@ fn main() -> ExitCode {
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
     println!(
-        "legs that do not exist yet: tcp, shm+tcp, memory model separate, progress agent, checked mode, \
-         memory of the caller"
+        "legs that do not exist yet: tcp, shm+tcp, memory model separate (eager, poison), progress agent, checked mode"
     );
     ExitCode::from(u8::from(failures != 0))
 }
@@ -248,8 +284,8 @@ fn main() -> ExitCode {
 fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let job = rma::Job::new(run.ranks).time_limit(case.limit).info(run.info);
-        let results = job.and_then(|job| job.try_spawn(|team| (case.body)(team)));
+        let job = rma::Job::new(run.ranks).time_limit(PATIENT).memory_model(run.memory.model());
+        let results = job.info(run.info).and_then(|job| job.try_spawn(|team| (case.body)(team)));
         let text = match results {
             Err(error) => Err(error.to_string()),
             Ok(results) => {
@@ -272,7 +308,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
         Ok(outcome) => outcome,
         // Threads can't be ended, so the suite ends with them.
         Err(_) => {
-            println!("test {}/local/{} hangs", case.name, run.ranks);
+            println!("test {}/local/{} in {:?} hangs", case.name, run.ranks, run.memory);
             std::process::exit(1)
         }
     }
@@ -283,9 +319,10 @@ fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
         .env("RMA_INFO", run.info)
         .args(["-n", &run.ranks.to_string(), "--tag-output", "--transport", "shm"])
-        .args(["--timeout", &case.limit.as_secs_f64().to_string()])
+        .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])
+        .env("RMA_MEMORY_MODEL", format!("{:?}", run.memory.model()).to_lowercase())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -338,6 +375,12 @@ fn wait(job: &mut Child) -> Option<i32> {
     None
 }
 
+/// Memory through which ranks tell each other how far they are while they look at it all the time, which is no subject of
+/// the case.
+fn flags<T: Element>(team: &Team, len: usize) -> rma::Result<Window<T>> {
+    WindowOptions::new().memory_model(MemoryModel::Unified).allocate(team, len)
+}
+
 /// A short time in which a call that should block would have returned if it did not.
 fn grace() {
     thread::sleep(Duration::from_millis(30));
@@ -346,9 +389,30 @@ fn grace() {
 /// Waits until another rank has made a condition true, as programs do that synchronize by other means.
 fn until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
+    let mut looks = 0_u32;
     while !holds() {
         assert!(begun.elapsed() < PATIENT, "nobody made the condition true");
-        thread::yield_now();
+        looks += 1;
+        match looks < LOOKS_WITHOUT_SLEEP {
+            true => thread::yield_now(),
+            // Whoever makes the condition true may need the core.
+            false => thread::sleep(Duration::from_micros(200)),
+        }
+    }
+}
+
+/// How often [`until`] looks before it sleeps between looks.
+const LOOKS_WITHOUT_SLEEP: u32 = 1000;
+
+/// Makes a call that should stall, under a time limit that this call alone has: before and after it every rank may take
+/// the time that a busy machine needs.
+fn stalled<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Error {
+    match rma::private::testing::with_limit(team, STALL, call) {
+        Ok(_) => panic!("the call should stall"),
+        Err(error) => {
+            assert_eq!(error.kind(), rma::ErrorKind::Stalled, "{error}");
+            error
+        }
     }
 }
 

@@ -190,11 +190,11 @@ fn refused_requests_give_buffers_back(team: &Team) -> Outcome {
     let other = Rank(1 - team.rank().0);
     window.lock(other, LockKind::Shared, |epoch| {
         let refused = epoch.rput(other, 2, vec![1, 2, 3]).expect_err("two are left");
-        assert_eq!((refused.error.kind(), refused.buffers), (ErrorKind::OutOfBounds, vec![1, 2, 3]));
+        assert_eq!((refused.error.kind(), refused.memory), (ErrorKind::OutOfBounds, vec![1, 2, 3]));
         let refused = epoch.rget(team.rank(), 0, [4, 5]).expect_err("not locked");
-        assert_eq!((refused.error.kind(), refused.buffers), (ErrorKind::TransferOutsideEpoch, [4, 5]));
+        assert_eq!((refused.error.kind(), refused.memory), (ErrorKind::TransferOutsideEpoch, [4, 5]));
         let refused = epoch.rget_accumulate(other, 9, Sum, Box::from([6_u64])).expect_err("outside");
-        assert_eq!((refused.error.kind(), &*refused.buffers), (ErrorKind::OutOfBounds, &[6][..]));
+        assert_eq!((refused.error.kind(), &*refused.memory), (ErrorKind::OutOfBounds, &[6][..]));
         // `?` makes the error alone of it.
         fn put(epoch: &rma::LockEpoch<'_, u64>, target: Rank) -> rma::Result<()> {
             epoch.raccumulate(target, 0..3, Sum, vec![1])?.wait()?;

@@ -3,7 +3,7 @@
 use rma::{ErrorKind, Info, LockKind, Origins, Rank, Sum, Team, Window};
 
 use crate::pscw::Flags;
-use crate::{Case, Outcome, case, kind_of, until};
+use crate::{Case, Outcome, case, kind_of, stalled, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(requests_are_granted_when_their_time_comes, [2]),
@@ -12,12 +12,14 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_pending_request_is_no_epoch, [2]).under(&[""]),
     case!(requests_learn_that_the_other_side_goes, [3]),
     case!(a_leaked_exposure_is_found_again, [2]),
+    case!(a_window_may_begin_posted, [3]),
+    case!(a_window_that_began_posted_has_to_be_waited_for, [2]).failing("own exposure was not waited for"),
     case!(lock_guards_do_what_scopes_do, [2, 4]).under(&[""]),
     case!(a_dropped_lock_guard_unlocks, [2]),
     case!(leaving_with_a_held_lock_is_an_error, [2]).failing("epoch still open: the access to ranks 1"),
     case!(two_calls_take_turns, [2]),
     case!(a_window_with_three_accessors_takes_three_calls, [4]),
-    case!(a_missing_call_is_named, [4]).stalling(),
+    case!(a_missing_call_is_named, [4]),
 ];
 
 // covers: RMA-SYNC-23 (with the two cases that follow)
@@ -137,6 +139,51 @@ fn a_leaked_exposure_is_found_again(team: &Team) -> Outcome {
     } else {
         window.access(&[Rank(0)], Info::Strong, |epoch| epoch.put(Rank(0), 0, 3))?;
     }
+    Ok(())
+}
+
+// covers: RMA-SYNC-16
+fn a_window_may_begin_posted(team: &Team) -> Outcome {
+    const ROUNDS: u64 = 100;
+    let me = team.rank();
+    // Wait, load, post, round by round, and both producers begin at once.
+    let run = |mut window: Window<u64>| -> rma::Result<()> {
+        for round in 1..=ROUNDS {
+            if me == Rank(0) {
+                window.posted()?.wait(2)?;
+                assert_eq!(*window.local()?, [0, round, 2 * round]);
+                if round < ROUNDS {
+                    std::mem::forget(window.post(Origins::Any)?);
+                }
+            } else {
+                window.access(&[Rank(0)], Info::Strong, |epoch| {
+                    epoch.put(Rank(0), me.index(), u64::from(me.0) * round)
+                })?;
+            }
+        }
+        Ok(())
+    };
+    let begins = |window: rma::WindowOptions| match me {
+        Rank(0) => window.created_posted(),
+        _ => window,
+    };
+    let window = begins(rma::WindowOptions::new()).allocate::<u64>(team, 3)?;
+    assert!(window.target_posted(Rank(0))?);
+    run(window)?;
+    // Without the option it begins private, and the first call is wrong.
+    let mut window = Window::<u64>::allocate(team, 3)?;
+    assert!(!window.target_posted(Rank(0))?);
+    assert_eq!(kind_of(window.posted().map(|_| ())), ErrorKind::WaitWithoutPost);
+    team.barrier()?;
+    Ok(())
+}
+
+fn a_window_that_began_posted_has_to_be_waited_for(team: &Team) -> Outcome {
+    let window = rma::WindowOptions::new().created_posted().allocate::<u64>(team, 1)?;
+    assert_eq!(kind_of(window.local().map(|_| ())), ErrorKind::EpochStillOpen);
+    assert_eq!(kind_of(window.lock(Rank(0), LockKind::Shared, |_| ())), ErrorKind::MixedSync);
+    drop(window);
+    team.barrier()?;
     Ok(())
 }
 
@@ -267,12 +314,10 @@ fn a_missing_call_is_named(team: &Team) -> Outcome {
         turns.post2(Rank(1))?;
         turns.post2(Rank(2))?;
         // Rank 3 has not got its turn, so it gives none.
-        let error = turns.wait2(3).expect_err("rank 3 gives no turn");
-        assert_eq!(error.kind(), ErrorKind::Stalled);
+        let error = stalled(team, || turns.wait2(3));
         assert!(error.to_string().contains("ranks 0, 3, which have not let this rank in"), "{error}");
     } else if me == Rank(3) {
-        let error = turns.wait2(1).expect_err("rank 0 gives no turn");
-        assert_eq!(error.kind(), ErrorKind::Stalled);
+        let error = stalled(team, || turns.wait2(1));
         assert!(error.to_string().contains("which have not let this rank in"), "{error}");
     } else {
         turns.wait2(1)?;

@@ -1,24 +1,44 @@
 //! Post, start, complete, wait: whom an owner lets in, and when they are done. Never lets an origin in twice.
 #![forbid(unsafe_code)]
 
+use std::ops::Range;
+
 use rma_automaton::{Call, Permit};
 
 use super::deferral::{Opened, Style};
 use super::failures::Failure;
+use super::parts::{Part, Rest};
 use super::rules::check_of;
 use super::{Access, Expected, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::info::{Info, Terms};
-use crate::liveness::{Act, Needs, WaitFor};
-use crate::sync::exposure::{self, Admits, Closing};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
+use crate::sync::exposure::{self, Admits, Closing, Extent};
 use crate::sync::phases::Reason;
 use crate::sync::state_word::Refusal;
 use crate::team::Rank;
 
 impl RawWindow {
-    /// Opens the own window to origins. Never waits. Returns the number of the exposure.
+    /// Opens the own window to origins. Never waits.
     #[track_caller]
-    pub(crate) fn post(&self, call: &'static str, origins: Origins<'_>) -> Result<u32> {
+    pub(crate) fn post(&self, call: &'static str, origins: Origins<'_>) -> Result<()> {
+        self.expose(call, origins, None)
+    }
+
+    /// Opens a range of elements of the own window to origins. Never waits.
+    #[track_caller]
+    pub(crate) fn post_part<T>(
+        &self,
+        call: &'static str,
+        exposed: &Range<usize>,
+        origins: Origins<'_>,
+    ) -> Result<()> {
+        let part = self.own_part::<T>(call, exposed)?;
+        self.expose(call, origins, Some(part))
+    }
+
+    #[track_caller]
+    fn expose(&self, call: &'static str, origins: Origins<'_>, part: Option<Part>) -> Result<()> {
         self.refuse_poisoned(call)?;
         self.refuse_illegal(call, Call::Post(Permit::All))?;
         let own = self.control(self.me);
@@ -59,12 +79,22 @@ impl RawWindow {
         self.publish();
         self.group.set(group);
         self.posted.set(true);
-        match own.exposure.0.word.open(admits) {
+        let extent = match part {
+            None => Extent::Whole,
+            Some(part) => {
+                self.keep_rest(part);
+                Extent::Part
+            }
+        };
+        match own.exposure.0.word.open(admits, extent) {
             Ok(opened) => debug_assert_eq!(opened, number),
-            Err(_) => return Err(self.poisoned_again(call)),
+            Err(_) => {
+                self.take_rest_back();
+                return Err(self.poisoned_again(call));
+            }
         }
         own.exposure.0.posted.notify();
-        Ok(number)
+        Ok(())
     }
 
     /// Ends the exposure when the expected origins have completed.
@@ -78,6 +108,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("exposure", u64::from(number))),
+            blocker: &|| self.awaited_origin(number),
         };
         let completed = &self.control(self.me).exposure.0.completed;
         match self.context.wait(completed, what, || self.look_for_end(number, count)) {
@@ -102,6 +133,7 @@ impl RawWindow {
     /// The number of the open exposure, and of origins that end it.
     #[track_caller]
     pub(crate) fn awaited(&self, call: &'static str, expected: Expected) -> Result<(u32, usize)> {
+        self.refuse_lent(call)?;
         let status = self.control(self.me).exposure.0.word.status();
         if !status.is_open() {
             return Err(match self.failed.get() {
@@ -161,6 +193,7 @@ impl RawWindow {
         };
         self.import();
         self.publish();
+        self.take_rest_back();
         self.control(self.me).word.0.unpost();
         self.posted.set(false);
         let group = self.group.take();
@@ -175,6 +208,10 @@ impl RawWindow {
     #[cold]
     pub(crate) fn abandon_exposure(&self) {
         let own = self.control(self.me);
+        if self.rest.get() == Rest::Lent {
+            return; // The slices are gone before the guard of the exposure is.
+        }
+        self.take_rest_back();
         if !own.exposure.0.word.status().is_open() || self.failed.get() {
             return;
         }
@@ -199,6 +236,14 @@ impl RawWindow {
         self.error(ErrorKind::CountExceeded, call)
             .other(format!("ranks {came} on exposure {number}"))
             .note(note)
+    }
+
+    /// An origin that an exposure waits for, if it is known who will come: one that is inside, or a member of the group.
+    fn awaited_origin(&self, number: u32) -> Option<Rank> {
+        let origin = |rank: &Rank| &self.peer(self.me, rank.index()).origin;
+        let is_absent = |rank: &Rank| origin(rank).is_allowed(number) && !origin(rank).has_used(number);
+        let inside = self.members.ranks().find(|rank| origin(rank).is_at_work());
+        inside.or_else(|| self.group.get().and_then(|_| self.members.ranks().find(is_absent)))
     }
 
     fn missing_origins(&self, number: u32) -> String {
@@ -362,7 +407,8 @@ impl RawWindow {
     pub(super) fn try_start(&self, at: usize) -> Result<(), exposure::Refusal> {
         let here = &self.targets[at];
         let word = &self.control(at).exposure.0.word;
-        let number = word.start(&self.peer(at, self.me).origin, here.exposure.get())?;
+        let (number, extent) = word.start(&self.peer(at, self.me).origin, here.exposure.get())?;
+        self.learn_part(at, extent);
         here.exposure.set(number);
         here.access.set(Access::Started);
         Ok(())
@@ -380,6 +426,7 @@ impl RawWindow {
             needs: Needs::One(target),
             act: Act::Toward(target),
             detail: Some(("last used exposure", u64::from(last))),
+            blocker: NO_BLOCKER,
         };
         let mut refusal = exposure::Refusal::Closed;
         let admitted =
@@ -450,6 +497,7 @@ impl RawWindow {
             return kept;
         }
         self.targets[at].access.set(Access::None);
+        self.forget_part(at);
         self.open.started.set(self.open.started.get() - 1);
         let exposed = &self.control(at).exposure.0;
         exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());

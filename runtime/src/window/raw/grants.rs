@@ -4,7 +4,7 @@
 use super::failures::Failure;
 use super::{Access, Origins, RawWindow};
 use crate::error::{ErrorKind, Result};
-use crate::liveness::{Act, Needs, WaitFor};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::team::Rank;
 
 impl RawWindow {
@@ -13,9 +13,7 @@ impl RawWindow {
     pub(crate) fn grant(&self, call: &'static str, rank: Rank) -> Result<()> {
         let at = self.check_rank(call, rank)?;
         match (self.posted.get(), self.group.get()) {
-            (false, _) => {
-                self.post(call, Origins::Group(&[rank]))?;
-            }
+            (false, _) => self.post(call, Origins::Group(&[rank]))?,
             (true, Some(members)) => {
                 let own = self.control(self.me);
                 let number = own.exposure.0.word.status().number();
@@ -59,6 +57,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("grants", count as u64)),
+            blocker: NO_BLOCKER,
         };
         let mut look = || {
             for step in 0..ranks {

@@ -60,6 +60,7 @@ impl RawWindow {
         if self.is_native(to) && from.is_aligned() {
             // SAFETY: - the caller's promises; both sides are aligned.
             unsafe { atomic::fetch_op_each(to, from, count, operation, fetched) };
+            self.wrote(&self.targets[target.index()], to.cast(), count * size_of::<T>());
             return Ok(());
         }
         for i in 0..count {
@@ -70,8 +71,12 @@ impl RawWindow {
             // SAFETY: - readable: the caller's promise.
             let value = unsafe { self.read_anywhere(from) };
             fetched(match self.is_native(to) {
-                // SAFETY: - the caller's promises; the place is aligned.
-                true => unsafe { atomic::fetch_op(to, operation, value) },
+                true => {
+                    // SAFETY: - the caller's promises; the place is aligned.
+                    let before = unsafe { atomic::fetch_op(to, operation, value) };
+                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                    before
+                }
                 // SAFETY: - the caller's promises.
                 false => unsafe { self.change(call, target, to, |old| operation.combine(old, value)) }?,
             });
@@ -102,6 +107,7 @@ impl RawWindow {
         let old = unsafe { self.read_anywhere(at) };
         // SAFETY: - writable, and no reference to it lives: the caller's promise.
         unsafe { self.write_anywhere(at, new(old)) };
+        self.wrote(there, at.cast(), size_of::<T>());
         if let Some(stripe) = stripe {
             stripe.guard.give_back();
             stripe.released.notify();
@@ -129,6 +135,7 @@ impl RawWindow {
             needs: Needs::Those(&holds),
             act: Act::Toward(target),
             detail: None,
+            blocker: &|| stripe.guard.holder().map(Rank),
         };
         self.context.wait(&stripe.released, what, || stripe.guard.try_take(me).then_some(()))?;
         Ok(stripe)

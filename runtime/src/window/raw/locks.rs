@@ -236,6 +236,17 @@ impl RawWindow {
         state.holder().or_else(waiting).map(Rank)
     }
 
+    /// A rank that has the lock of `owner`, or waits before the caller.
+    fn holder_before(&self, owner: usize) -> Option<Rank> {
+        let shares = |rank: &Rank| {
+            // Relaxed: a hint for reports.
+            *rank != self.rank() && self.peer(owner, rank.index()).shares.load(Ordering::Relaxed) != 0
+        };
+        let holder = self.control(owner).word.0.state().holder().map(Rank);
+        let first = || self.first_at(owner).filter(|&rank| rank != self.rank());
+        holder.or_else(|| self.members.ranks().find(shares)).or_else(first)
+    }
+
     /// Waits in the queue that the request has joined, or until it can join.
     #[cold]
     #[track_caller]
@@ -255,6 +266,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Toward(Rank(at as u32)),
             detail: None,
+            blocker: &|| self.holder_before(at),
         };
         if request == Err(Refusal::Full) {
             // Abandoned tickets of earlier time-outs fill the queue until the holder lets go; nobody has a slot for this
@@ -335,16 +347,17 @@ impl RawWindow {
 
 #[cfg(test)]
 mod tests {
-    use crate::element::Element;
     use crate::error::{ErrorKind, Result};
     use crate::team::Rank;
-    use crate::window::raw::{Atomicity, LockKind, RawWindow};
+    use crate::window::Window;
+    use crate::window::raw::LockKind;
 
     /// The typed interface has no unlock without a lock; the core has, for other languages.
     #[test]
     fn an_unlock_without_a_lock_is_refused() {
         let kinds = crate::run::spawn(1, |team| {
-            let window = RawWindow::allocate(team, 8, 8, const { &u64::SHAPE }, Atomicity::Native)?;
+            let window = Window::<u64>::allocate(team, 1)?;
+            let window = window.raw();
             let before = window.unlock("unlock", Rank(0)).expect_err("nothing is held").kind();
             window.lock("lock", Rank(0), LockKind::Shared)?;
             window.unlock("unlock", Rank(0))?;

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use super::guard::Piece;
+use super::parts::Part;
 use super::{Access, RawWindow, Target};
 use crate::element::{Basic, Element, Operation, zeroed};
 use crate::error::{Error, ErrorKind, Result};
@@ -59,6 +60,7 @@ impl RawWindow {
                 // - no reference to the target's memory lives: this handle is admitted there, which excludes the owner's
                 //   views. - readers and writers at the same time copy by the same routine.
                 unsafe { self.engine.copy(to, from, bytes) };
+                self.wrote(there, to, bytes);
                 return Ok(());
             }
         }
@@ -93,6 +95,7 @@ impl RawWindow {
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        self.wrote_layout::<T>(there, &to.layout);
         Ok(())
     }
 
@@ -177,6 +180,9 @@ impl RawWindow {
                 //   which is elsewhere.
                 // - the target's memory may be written at the same time, by the same routine only: see `put`.
                 unsafe { self.engine.copy(to, from, bytes) };
+                if let Destination::Own(_) = into {
+                    self.stored(to.addr() - self.private.addr(), bytes);
+                }
                 return Ok(());
             }
         }
@@ -220,7 +226,19 @@ impl RawWindow {
         // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
         //   without views, see `settle_destination`. - the rest as in `get`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        if own {
+            to.layout.ranges(size_of::<T>()).for_each(|range| self.stored(range.start, range.len()));
+        }
         Ok(())
+    }
+
+    /// Notes that a transfer has written the elements of a layout.
+    fn wrote_layout<T: Element>(&self, there: &Target, layout: &Layout) {
+        if there.has_mirror() {
+            for range in layout.ranges(size_of::<T>()) {
+                self.wrote(there, there.data.wrapping_add(range.start), range.len());
+            }
+        }
     }
 
     /// Loads one element of a target.
@@ -275,6 +293,7 @@ impl RawWindow {
             if self.is_native(to) {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 unsafe { atomic::fetch_op(to, operation, *value) };
+                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
                 return Ok(());
             }
         }
@@ -312,6 +331,7 @@ impl RawWindow {
                 // SAFETY: - in bounds, readable and writable: `each_piece`. - aligned. - no reference lives there: see `put`.
                 //   - no peer changes the elements: the exclusive lock.
                 unsafe { atomic::combine_alone(self.engine, to, from, count, operation) };
+                self.wrote(&self.targets[target.index()], to.cast(), count * size_of::<T>());
                 return Ok(());
             }
             // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
@@ -383,8 +403,12 @@ impl RawWindow {
         self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
         let to = self.element::<T>(call, target, at)?;
         match self.is_native(to) {
-            // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
-            true => Ok(unsafe { atomic::fetch_op(to, operation, origin) }),
+            true => {
+                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+                let before = unsafe { atomic::fetch_op(to, operation, origin) };
+                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                Ok(before)
+            }
             // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
             false => unsafe { self.change(call, target, to, |old| operation.combine(old, origin)) },
         }
@@ -398,8 +422,14 @@ impl RawWindow {
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         let to = self.element::<T>(CALL, target, at)?;
         match self.is_native(to) {
-            // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
-            true => Ok(unsafe { atomic::compare_swap(to, expected, new) }),
+            true => {
+                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+                let before = unsafe { atomic::compare_swap(to, expected, new) };
+                if before.to_bits() == expected.to_bits() {
+                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                }
+                Ok(before)
+            }
             // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
             false => unsafe { self.change_if(CALL, target, to, expected, new) },
         }
@@ -461,8 +491,18 @@ impl RawWindow {
         let there = self.admitted(call, target)?;
         match there.place(at, size_of::<T>()) {
             Some(place) => Ok(place.cast()),
-            None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
+            None => self.element_of_part(call, target, at),
         }
+    }
+
+    /// One aligned element of the part of a target that is exposed to this handle.
+    #[cold]
+    #[track_caller]
+    fn element_of_part<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+        let there = &self.targets[target.index()];
+        let Side { base, layout } = self.settle::<T>(call, there, target, Section::From(at), 1)?;
+        // SAFETY: - in bounds: `settle`.
+        Ok(unsafe { base.add(layout.start) }.cast())
     }
 
     /// The number of elements that both sides agree on.
@@ -501,7 +541,7 @@ impl RawWindow {
         at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match at.settle(len, size_of::<T>(), there.unit, there.bytes) {
+        match there.open(at.settle(len, size_of::<T>(), there.unit, there.bytes), size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -529,7 +569,7 @@ impl RawWindow {
             ),
             Source::Own(section) => {
                 let own = &self.targets[self.me];
-                let settled = section.settle(len, size, own.unit, own.bytes);
+                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
                 (self.private.cast_const(), settled, section.span(len))
             }
         };
@@ -562,7 +602,8 @@ impl RawWindow {
             Destination::Own(section) => {
                 self.refuse_views(call)?;
                 let own = &self.targets[self.me];
-                (self.private, section.settle(len, size, own.unit, own.bytes), section.span(len))
+                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
+                (self.private, settled, section.span(len))
             }
         };
         match settled {
@@ -614,12 +655,6 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn out_of_bounds(&self, call: &'static str, target: Rank, range: Range<usize>) -> Error {
-        self.faulty(call, target, range, Fault::Bounds)
-    }
-
-    #[cold]
-    #[track_caller]
     pub(super) fn faulty(
         &self,
         call: &'static str,
@@ -631,7 +666,15 @@ impl RawWindow {
         // Not by a closure, which would be the call's location.
         let error = self.error(fault.kind(), call).target(target).range(range);
         match fault {
-            Fault::Bounds => error.note(format!("its length is {}", there.bytes / there.unit)),
+            Fault::Bounds => {
+                let length = there.bytes / there.unit;
+                error.note(match there.part.get() {
+                    None => format!("its length is {length}"),
+                    Some(Part { start, end }) => {
+                        format!("its length is {length}, of which bytes {start}..{end} are exposed")
+                    }
+                })
+            }
             Fault::Overlap => error,
             Fault::Length(len) => error.note(format!("the target section has {len}")),
         }
@@ -674,11 +717,22 @@ impl RawWindow {
 }
 
 impl Target {
-    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory.
+    /// A layout, if all that it names is exposed.
+    fn open(&self, settled: Result<Layout, Fault>, size: usize) -> Result<Layout, Fault> {
+        let layout = settled?;
+        let (named, open) = (layout.span(size), self.open_bytes());
+        match named.is_empty() || (open.start <= named.start && named.end <= open.end) {
+            true => Ok(layout),
+            false => Err(Fault::Bounds),
+        }
+    }
+
+    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and all of it is exposed.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        match start <= self.bytes && bytes <= self.bytes - start {
+        let reach = self.reach.get();
+        match start <= reach && bytes <= reach - start {
             true => Some(start),
             false => None,
         }

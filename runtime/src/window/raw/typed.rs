@@ -4,6 +4,7 @@
 //! Nothing is staged on the way: each stretch is copied from one side straight to the other (RMA-SHM-01).
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::guard::Piece;
 use super::{RawWindow, Target};
@@ -24,7 +25,8 @@ pub(super) struct Form<'a, P> {
 /// The memory that a side lies in.
 struct Within<P> {
     base: P,
-    bytes: usize,
+    /// The bytes of it that may be named.
+    open: Range<usize>,
     unit: usize,
 }
 
@@ -61,6 +63,9 @@ impl RawWindow {
         }
         // SAFETY: - both sides stay inside the memory at their bases and agree, see above. - the rest as in `put`.
         unsafe { self.copy_forms(&to, &from) };
+        for run in to.runs() {
+            self.wrote(there, there.data.wrapping_add(to.start + run.at), run.bytes());
+        }
         Ok(())
     }
 
@@ -85,6 +90,9 @@ impl RawWindow {
         }
         // SAFETY: - as in `put_typed`; the destination is an exclusive slice or the own window without views.
         unsafe { self.copy_forms(&to, &from) };
+        if own {
+            to.runs().for_each(|run| self.stored(to.start + run.at, run.bytes()));
+        }
         Ok(())
     }
 
@@ -188,7 +196,7 @@ impl RawWindow {
         at: Section<'a>,
         common: &Common,
     ) -> Result<Form<'a, *mut u8>> {
-        let within = Within { base: there.data, bytes: there.bytes, unit: there.unit };
+        let within = Within { base: there.data, open: there.open_bytes(), unit: there.unit };
         self.form(call, target, End::Target, within, at, common)
     }
 
@@ -204,14 +212,14 @@ impl RawWindow {
         let (within, section) = match *origin {
             Source::Slice(slice) => {
                 let base = slice.as_ptr().cast::<u8>();
-                (Within { base, bytes: size_of_val(slice), unit }, Section::from(0..slice.len()))
+                (Within { base, open: 0..size_of_val(slice), unit }, Section::from(0..slice.len()))
             }
             Source::Strided(slice, section) => {
-                (Within { base: slice.as_ptr().cast(), bytes: size_of_val(slice), unit }, section)
+                (Within { base: slice.as_ptr().cast(), open: 0..size_of_val(slice), unit }, section)
             }
             Source::Typed(memory, datatype) => {
                 self.refuse_padding(call, target, &memory, datatype)?;
-                let within = Within { base: memory.start, bytes: memory.bytes, unit: 1 };
+                let within = Within { base: memory.start, open: 0..memory.bytes, unit: 1 };
                 (within, Section::from((0, datatype)))
             }
             Source::Own(section) => (self.own_memory(), section),
@@ -231,20 +239,20 @@ impl RawWindow {
         let (within, section) = match into {
             Destination::Slice(slice) => {
                 let (base, bytes) = (slice.as_mut_ptr().cast::<u8>(), size_of_val(*slice));
-                (Within { base, bytes, unit }, Section::from(0..slice.len()))
+                (Within { base, open: 0..bytes, unit }, Section::from(0..slice.len()))
             }
             Destination::Strided(slice, section) => {
                 let (base, bytes) = (slice.as_mut_ptr().cast(), size_of_val(*slice));
-                (Within { base, bytes, unit }, *section)
+                (Within { base, open: 0..bytes, unit }, *section)
             }
             Destination::Typed(memory, datatype) => {
-                let within = Within { base: memory.start, bytes: memory.bytes, unit: 1 };
+                let within = Within { base: memory.start, open: 0..memory.bytes, unit: 1 };
                 (within, Section::from((0, *datatype)))
             }
             Destination::Own(section) => {
                 self.refuse_views(call)?;
-                let Within { base, bytes, unit } = self.own_memory();
-                (Within { base: base.cast_mut(), bytes, unit }, *section)
+                let Within { base, open, unit } = self.own_memory();
+                (Within { base: base.cast_mut(), open, unit }, *section)
             }
         };
         self.form(call, target, End::Origin, within, section, common)
@@ -252,7 +260,7 @@ impl RawWindow {
 
     fn own_memory(&self) -> Within<*const u8> {
         let own = &self.targets[self.me];
-        Within { base: self.private.cast_const(), bytes: own.bytes, unit: own.unit }
+        Within { base: self.private.cast_const(), open: own.open_bytes(), unit: own.unit }
     }
 
     /// A section as a tree, inside its memory.
@@ -280,11 +288,12 @@ impl RawWindow {
             Section::Datatype(start, datatype) => (start, Some(Cow::Borrowed(datatype))),
         };
         let start = start.checked_mul(within.unit);
-        if let (Some(start), Some(datatype)) = (start, datatype)
-            && start <= within.bytes
-            && datatype.reach() <= within.bytes - start
-        {
-            return Ok(Form { base: within.base, start, datatype });
+        if let (Some(start), Some(datatype)) = (start, datatype) {
+            let (open, named) = (within.open, datatype.span());
+            let begins = named.is_empty() || open.start <= start.saturating_add(named.start);
+            if begins && start <= open.end && named.end <= open.end - start {
+                return Ok(Form { base: within.base, start, datatype });
+            }
         }
         let span = section.span(common.items / element.items());
         Err(match end {
@@ -363,7 +372,7 @@ impl RawWindow {
         }
         let mut carries = vec![false; memory.shape.size];
         memory.shape.for_each_item(0, &mut |at, basic| carries[at..at + basic.size()].fill(true));
-        let mut bytes = datatype.runs().flat_map(|run| run.at..run.at + run.count * run.basic.size());
+        let mut bytes = datatype.runs().flat_map(|run| run.at..run.at + run.bytes());
         match bytes.find(|at| !carries[at % carries.len()]) {
             None => Ok(()),
             Some(at) => {
@@ -385,7 +394,7 @@ impl RawWindow {
             // SAFETY: - in bounds: as above.
             let origin = unsafe { from.base.add(from.start + from_run.at) };
             // SAFETY: - the caller's promises.
-            unsafe { self.engine.copy(target, origin, to_run.count * to_run.basic.size()) };
+            unsafe { self.engine.copy(target, origin, to_run.bytes()) };
         }
     }
 }
