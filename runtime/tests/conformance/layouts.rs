@@ -5,7 +5,7 @@
 
 use rma::{
     BasicType, Bool, Datatype, Element, ErrorKind, LockKind, NoOp, Rank, Replace, Strided, Sum, Team, Window,
-    own, strided_mut, typed, typed_mut,
+    WindowOptions, own, strided_mut, typed, typed_mut,
 };
 
 use crate::{Case, Outcome, case, kind_of};
