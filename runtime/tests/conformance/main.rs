@@ -32,11 +32,13 @@ mod failures;
 mod fences;
 mod infos;
 mod jacobi;
+mod layouts;
 mod list;
 mod litmus;
 mod locks;
 mod messages;
 mod parts;
+mod passive;
 mod pscw;
 mod regions;
 mod requests;
@@ -205,6 +207,7 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    layouts::CASES,
     fences::CASES,
     barriers::CASES,
     pscw::CASES,
@@ -212,6 +215,7 @@ const TABLES: &[&[Case]] = &[
     requests::CASES,
     parts::CASES,
     locks::CASES,
+    passive::CASES,
     atomics::CASES,
     visibility::CASES,
     copies::CASES,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{RawWindow, Target};
-use crate::element::Element;
+use crate::element::{Element, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
@@ -71,7 +71,7 @@ impl Private {
             let note = format!("no memory for {len} elements");
             return Err(Error::new(ErrorKind::System, "window allocation").note(note));
         }
-        memory.resize(padded, T::default());
+        memory.resize(padded, zeroed());
         let skipped = memory.as_ptr().align_offset(alignment);
         let start = memory.as_mut_ptr().wrapping_add(skipped).cast();
         Ok(Private { start, memory: Kept::Runtime(Box::new(memory)) })
@@ -456,7 +456,7 @@ impl RawWindow {
                     let note = format!("no memory for {len} elements");
                     return Err(self.error(ErrorKind::System, call).note(note));
                 }
-                copy.resize(len, T::default());
+                copy.resize(len, zeroed());
                 self.read(call, 0, &mut copy)?;
                 Ok(copy)
             }
