@@ -93,4 +93,4 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, LockKind, Origins};
-pub use window::{LocalView, LocalViewMut, Moved, Returned, Unexposed, Window, WindowOptions};
+pub use window::{LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions};

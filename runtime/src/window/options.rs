@@ -99,7 +99,7 @@ impl WindowOptions {
         // More than the address space holds is refused as such, not wrapped around.
         let bytes = len.saturating_mul(size_of::<T>());
         let unit = self.disp_unit.unwrap_or(size_of::<T>());
-        Shape { bytes, unit, basic: T::TYPE, begins: self.begins }
+        Shape { bytes, capacity: None, unit, basic: T::TYPE, begins: self.begins }
     }
 }
 

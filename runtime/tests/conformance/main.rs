@@ -38,6 +38,7 @@ mod locks;
 mod messages;
 mod parts;
 mod pscw;
+mod regions;
 mod requests;
 mod traces;
 mod transfers;
@@ -214,6 +215,7 @@ const TABLES: &[&[Case]] = &[
     atomics::CASES,
     visibility::CASES,
     copies::CASES,
+    regions::CASES,
     failures::CASES,
     jacobi::CASES,
     traces::CASES,
