@@ -3,6 +3,7 @@
 
 mod options;
 pub(crate) mod raw;
+mod regions;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +15,8 @@ use crate::team::{Rank, Team};
 use crate::trace;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut, Moved};
+pub use raw::{LocalView, LocalViewMut, Moved, Unexposed};
+pub use regions::Region;
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///

@@ -104,7 +104,7 @@ fn mistakes_of_order_have_their_sentences(team: &Team) -> Outcome {
             failed(exposure.wait(0)),
             id,
             ErrorKind::CountExceeded,
-            "wait on window W by rank 0 met more origins than it counts, against ranks 1 on \
+            "wait on window W by rank 0 counts another number of origins than come, against ranks 1 on \
             exposure 2: it counts 0",
         );
         team.barrier()?;
