@@ -28,6 +28,7 @@
 mod atomics;
 mod barriers;
 mod copies;
+mod examples;
 mod failures;
 mod fences;
 mod infos;
@@ -223,6 +224,7 @@ const TABLES: &[&[Case]] = &[
     failures::CASES,
     jacobi::CASES,
     traces::CASES,
+    examples::CASES,
     list::CASES,
     litmus::CASES,
     messages::CASES,
