@@ -5,16 +5,17 @@ mod expr;
 mod keyword;
 mod statement;
 mod tree;
+mod types;
 
 #[cfg(test)]
 mod test;
 
 pub use tree::*;
 
-use crate::form::{DirectiveKind, Form, Item, LogicalLine, Macros, Reader, detect};
-use crate::lex::{Token, TokenKind, lex};
+use crate::form::{DirectiveKind, Form, Item, LOGICAL_LINE_BYTES_MAX, LogicalLine, Macros, Reader, detect};
+use crate::lex::{Lexer, Token, TokenKind};
 use crate::source::{Origin, Reading, expand};
-use cursor::{Cursor, NotUnderstood};
+use cursor::Cursor;
 
 /// Statements not understood from which on a free-form file is read in fixed form as well.
 const UNKNOWN_MIN: usize = 5;
@@ -153,46 +154,41 @@ fn has_unknown(tree: &Tree, from: usize) -> bool {
     tree.statements[from..].iter().any(|statement| matches!(statement.kind, StatementKind::Unknown))
 }
 
+/// Parses the statements of a logical line, of which several are separated by `;`.
 fn parse_statements(tree: &mut Tree, line: &LogicalLine, tokens: &mut Vec<Token>, form: Form) {
-    tokens.clear();
-    let text = line.text();
-    lex(text, 0, text.len(), tokens);
+    let mut lexer = Lexer::new(line.text());
     let mut label = line.label;
-    let mut at = 0;
-    // The number of tokens behind a statement stays the same while its words are split.
-    while at < tokens.len() {
-        let length = tokens[at..].iter().position(|token| token.kind == TokenKind::Semicolon);
-        let end = length.map_or(tokens.len(), |length| at + length);
-        if at < end {
-            let mut cursor = Cursor::new(line, form, tokens, at, end);
+    loop {
+        // Each statement has its tokens to itself, so that splitting a word costs no more in a long line.
+        tokens.clear();
+        let has_more = lexer.statement(tokens);
+        if !tokens.is_empty() {
+            let mut cursor = Cursor::new(line, form, tokens);
             if form == Form::Free && cursor.kind(0) == TokenKind::Int && cursor.kind(1) != TokenKind::End {
                 label = cursor.eat_digits();
             }
-            let n_behind = parse_one(tree, &mut cursor, label.take(), line);
-            at = tokens.len() - n_behind;
-        } else {
-            at = end;
+            parse_one(tree, &mut cursor, label.take());
         }
-        at += 1;
+        if !has_more {
+            return;
+        }
     }
 }
 
-/// Parses one statement; returns the number of tokens behind it.
-fn parse_one(tree: &mut Tree, cursor: &mut Cursor<'_>, label: Option<u32>, line: &LogicalLine) -> usize {
-    let start = cursor.position();
+fn parse_one(tree: &mut Tree, cursor: &mut Cursor<'_>, label: Option<u32>) {
     let before = tree.statements.len();
+    let start = cursor.position();
     let span = cursor.span();
-    let result = match line.is_too_long {
-        true => Err(NotUnderstood),
-        false => statement::parse(tree, cursor, label),
+    let reason = match cursor.line.is_too_long {
+        true => Some(format!("the line is longer than {LOGICAL_LINE_BYTES_MAX} bytes")),
+        false => statement::parse(tree, cursor, label).err().map(|_| cursor.reason()),
     };
-    let n_behind = cursor.n_behind();
-    if result.is_err() {
+    if let Some(reason) = reason {
         tree.statements.truncate(before);
         cursor.rewind(start);
         cursor.skip_to_end();
         let span = span.to(cursor.last_span());
+        tree.reasons.insert(before as u32, reason.into());
         tree.statements.push(Statement { kind: StatementKind::Unknown, label, span });
     }
-    n_behind
 }
