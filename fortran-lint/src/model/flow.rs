@@ -413,15 +413,22 @@ fn merge(mut first: Vec<Frame>, second: Vec<Frame>) -> Vec<Frame> {
                 Frame::Do { breaks, cycles, .. },
                 Frame::Do { breaks: more_breaks, cycles: more_cycles, .. },
             ) => {
-                breaks.extend(more_breaks);
-                cycles.extend(more_cycles);
+                unite(breaks, more_breaks);
+                unite(cycles, more_cycles);
             }
             (Frame::If { ends, .. }, Frame::If { ends: more, .. })
             | (Frame::Select { ends, .. }, Frame::Select { ends: more, .. }) => {
-                ends.extend(more);
+                unite(ends, more);
             }
             _ => {}
         }
     }
     first
+}
+
+/// Both branches carry what was there before them; without this each condition would double it.
+fn unite(nodes: &mut Vec<u32>, more: Vec<u32>) {
+    nodes.extend(more);
+    nodes.sort_unstable();
+    nodes.dedup();
 }

@@ -98,6 +98,56 @@ struct FileParser<'a> {
 impl FileParser<'_> {
     /// Parses the statements of the logical line that was read last.
     fn statement(&mut self) {
+        let is_optional = self.line.is_optional;
+        if is_optional {
+            self.tree.mark(Mark::If);
+        }
+        let before = self.tree.statements.len();
+        let n_marks = self.tree.marks.len();
+        self.surely();
+        if self.reader.has_branches() {
+            self.last_branches(before, n_marks);
+        }
+        if is_optional {
+            // What is no statement is a comment indeed.
+            if has_unknown(&self.tree, before) {
+                self.tree.statements.truncate(before);
+            }
+            self.tree.mark(Mark::EndIf);
+        }
+    }
+
+    /// Parses the line again with the last branches of the conditions inside it; its first reading begins at
+    /// the statement `before` and the mark `n_marks`. Both readings are kept as branches beside each other, or the one that is understood.
+    fn last_branches(&mut self, before: usize, n_marks: usize) {
+        let text = self.line.text().to_string();
+        self.reader.again_last(&mut self.line);
+        if self.line.text() == text {
+            return;
+        }
+        let (middle, n_marks_middle) = (self.tree.statements.len(), self.tree.marks.len());
+        self.surely();
+        if has_unknown(&self.tree, middle) {
+            self.tree.statements.truncate(middle);
+            self.tree.marks.truncate(n_marks_middle);
+        } else if has_unknown(&self.tree, before) {
+            self.tree.statements.drain(before..middle);
+            self.tree.marks.truncate(n_marks);
+        } else if !self.tree.statements[before..]
+            .iter()
+            .all(|statement| may_stand_beside_another(&statement.kind))
+        {
+            self.tree.statements.truncate(middle);
+            self.tree.marks.truncate(n_marks_middle);
+        } else if middle < self.tree.statements.len() {
+            self.tree.marks.insert(n_marks_middle, (middle as u32, Mark::Else));
+            self.tree.marks.insert(n_marks, (before as u32, Mark::If));
+            self.tree.mark(Mark::EndIf);
+        }
+    }
+
+    /// Parses the statements of a line that is no comment.
+    fn surely(&mut self) {
         if self.line.has_macros() && self.with_macros() {
             return;
         }
@@ -148,6 +198,28 @@ impl FileParser<'_> {
         }
         !starts.is_empty()
     }
+}
+
+/// Whether two readings of a statement may both be kept. What opens, closes or counts something is read once, with the
+/// first branches of the conditions inside it.
+fn may_stand_beside_another(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    matches!(
+        kind,
+        S::Assignment { .. }
+            | S::PointerAssignment { .. }
+            | S::Call { .. }
+            | S::IfStatement(_)
+            | S::Masked(_)
+            | S::Io { .. }
+            | S::Allocate(_)
+            | S::Deallocate(_)
+            | S::Nullify(_)
+            | S::Declaration { .. }
+            | S::Attribute { .. }
+            | S::Data(_)
+            | S::Use { .. }
+    )
 }
 
 fn has_unknown(tree: &Tree, from: usize) -> bool {

@@ -305,6 +305,11 @@ impl Parser<'_> {
             c.eat(T::Plus);
         }
         self.e.operand(c)?;
+        // `1. _d -6`: a macro stands for the letter of an exponent.
+        if matches!(c.kind(0), T::Minus | T::Plus) && c.kind(1) == T::Int {
+            c.bump();
+            c.bump();
+        }
         Ok(())
     }
 
