@@ -100,7 +100,8 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
     #[track_caller]
     pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush", Some(self.target), || None);
-        // Transfers of mapped memory are complete at both sides when they return.
+        // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
+        self.window.let_arrive();
         pending.deliver(&Closed::new())
     }
 

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::job::MemoryModel;
 use crate::transport::shm::layout::RANKS_MAX;
 
 pub(crate) const RANK: &str = "RMA_RANK";
@@ -11,6 +12,9 @@ pub(crate) const SIZE: &str = "RMA_SIZE";
 pub(crate) const RENDEZVOUS: &str = "RMA_RENDEZVOUS";
 pub(crate) const TIMEOUT: &str = "RMA_TIMEOUT";
 pub(crate) const TRANSPORT: &str = "RMA_TRANSPORT";
+
+/// How many copies windows have. It says nothing about the job, so the launcher hands it on.
+pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
 
 /// Every variable, so that the launcher can start ranks without those of an outer job.
 pub(crate) const ALL: [&str; 5] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT];
@@ -100,6 +104,19 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
     Ok((part, limit))
 }
 
+/// Reads the memory model of the windows that the runtime allocates.
+///
+/// # Errors
+/// `Launch` for a name that is none.
+pub(crate) fn memory_model(get: impl Fn(&str) -> Option<OsString>) -> Result<MemoryModel> {
+    match get(MEMORY_MODEL) {
+        None => Ok(MemoryModel::default()),
+        Some(name) => name.to_str().and_then(MemoryModel::named).ok_or_else(|| {
+            wrong(format!("{MEMORY_MODEL} is {name:?}, and the memory models are 'unified' and 'separate'"))
+        }),
+    }
+}
+
 /// A positive number of seconds, whole or not, as `RMA_TIMEOUT` and `--timeout` give it.
 ///
 /// # Errors
@@ -142,6 +159,17 @@ mod tests {
         check(&[(TRANSPORT, "local"), (SIZE, "4")], Ok((Part::Threads { size: 4 }, None)));
         let process = [(RANK, "3"), (SIZE, "4"), (RENDEZVOUS, "memfd:7")];
         check(&process, Ok((Part::Process { rank: 3, size: 4, file: 7 }, None)));
+    }
+
+    #[test]
+    fn the_memory_model_has_two_names() {
+        let model = |name: &'static str| memory_model(move |_| Some(name.into()));
+        assert_eq!(memory_model(|_| None).unwrap(), MemoryModel::Unified);
+        assert_eq!(model("unified").unwrap(), MemoryModel::Unified);
+        assert_eq!(model("separate").unwrap(), MemoryModel::Separate);
+        let error = model("eager").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Launch);
+        assert!(error.to_string().contains("RMA_MEMORY_MODEL is \"eager\""), "{error}");
     }
 
     #[test]

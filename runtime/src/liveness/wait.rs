@@ -46,12 +46,18 @@ pub(crate) struct WaitFor<'a> {
     pub(crate) act: Act,
     /// A number that explains the wait, and its name: `("exposure", 7)`.
     pub(crate) detail: Option<(&'static str, u64)>,
+    /// Somebody without whom the wait can't end, where `needs` doesn't tell: asked at every look, for reports.
+    pub(crate) blocker: &'a dyn Fn() -> Option<Rank>,
 }
 
+/// For waits whose `needs` tells, or of which nobody knows who ends them.
+pub(crate) const NO_BLOCKER: &dyn Fn() -> Option<Rank> = &|| None;
+
 impl<'a> WaitFor<'a> {
-    /// A collective call of the team.
-    pub(crate) fn collective(call: &'static str, team: &'a Members) -> WaitFor<'a> {
-        WaitFor { call, window: None, team, needs: Needs::All, act: Act::Collective, detail: None }
+    /// A collective call of the team: the meeting with this number, which is the same at all members.
+    pub(crate) fn collective(call: &'static str, team: &'a Members, meeting: u64) -> WaitFor<'a> {
+        let (act, detail) = (Act::Collective, Some(("meeting", meeting)));
+        WaitFor { call, window: None, team, needs: Needs::All, act, detail, blocker: NO_BLOCKER }
     }
 }
 
@@ -112,11 +118,13 @@ impl RankContext {
         let mut suspect = Suspect::default();
         loop {
             let ticket = event.announce();
+            let looked_ns = sys::time::monotonic_ns();
             if let Some(value) = ready() {
                 return Ok(value);
             }
             if let Some(shown) = &shown {
-                shown.looked()
+                shown.blocked_by(self.blocker_of(&what, shown));
+                shown.looked(looked_ns)
             }
             let lost = self.lost_of(&what);
             // After the look at the living: a peer that has found a mismatch says so before it ends, and what a lost
@@ -133,20 +141,37 @@ impl RankContext {
                     None => Err(base(ErrorKind::PeerLost, &what, location).lost(rank).evidence(evidence)),
                 };
             }
+            let longest = match shown {
+                Some(_) => self.patience().slice(),
+                None => self.patience().unseen_slice(),
+            };
             let slice = match self.limit() {
                 Some(limit) => match limit.checked_sub(begun.elapsed()) {
-                    Some(left) if !left.is_zero() => left.min(self.patience().slice()),
+                    Some(left) if !left.is_zero() => left.min(longest),
                     _ => {
                         let detail =
                             what.detail.map_or(String::new(), |(name, value)| format!("{name} {value}; "));
-                        let note = format!("{limit:?} have passed; {detail}{}", board::report(segment));
+                        let note =
+                            format!("{limit:?} have passed; {detail}{}", board::report(segment, what.team));
                         return Err(base(ErrorKind::Stalled, &what, location).note(note));
                     }
                 },
-                None => self.patience().slice(),
+                None => longest,
             };
             event.sleep(ticket, Some(slice));
         }
+    }
+
+    /// Somebody without whom the wait can't end, by its rank in the job.
+    fn blocker_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>) -> Option<u32> {
+        let mut others = what.team.ranks().filter(|&rank| rank != what.team.rank());
+        let blocker = match what.needs {
+            Needs::One(rank) => Some(rank),
+            Needs::Those(needed) => others.find(|&rank| needed(rank)),
+            Needs::All => others.find(|&rank| !shown.meets(self.segment(), what.team.job_rank(rank).0)),
+            Needs::AnyOf(_) => (what.blocker)(),
+        };
+        blocker.map(|rank| what.team.job_rank(rank).0)
     }
 
     /// A rank that the wait needs and that has ended.
@@ -241,12 +266,24 @@ impl RankContext {
 
 impl RankContext {
     /// Whether one of two ranks has threads that have not waited yet: one of them may be on its way to the call that the other
-    /// rank sits in. Ranks that are threads of one process can't tell their threads from those of others, so for them only
-    /// threads that have waited count.
+    /// rank sits in. Ranks that are threads of one process can't tell their threads from those of others, so for them
+    /// every thread counts that runs no rank and was made after the job began.
     fn may_have_more_threads(&self, me: u32, peer: u32) -> bool {
         let process = |rank: u32| self.segment().record(rank).process.load(Ordering::Relaxed);
         let (mine, theirs) = (process(me), process(peer));
-        mine != theirs && [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(1))
+        if mine != theirs {
+            return [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(1));
+        }
+        let segment = self.segment();
+        let runs_a_rank = |thread: u32| {
+            (0..segment.size()).any(|rank| segment.record(rank).home_thread.load(Ordering::Relaxed) == thread)
+        };
+        match sys::process::own_threads() {
+            Some(threads) => threads
+                .into_iter()
+                .any(|thread| !self.threads_before().contains(&thread) && !runs_a_rank(thread)),
+            None => true,
+        }
     }
 }
 

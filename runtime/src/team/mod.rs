@@ -7,7 +7,7 @@ mod tests;
 mod windows;
 
 pub(crate) use collective::create_root;
-pub(crate) use windows::OpenEpochs;
+pub(crate) use windows::{Mover, OpenEpochs};
 
 pub(crate) use crate::rank::Members;
 pub use crate::rank::Rank;

@@ -10,6 +10,7 @@ use super::{Access, Info, LockKind, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
+use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -47,7 +48,11 @@ impl RawWindow {
         };
         if granted != Ok(Request::Granted) {
             let outcome = match info {
-                Info::NoCheck => granted.map(|_| ()).map_err(|refusal| self.lock_error(call, at, refusal)),
+                // No closure: the error names the line of this call's caller.
+                Info::NoCheck => match granted {
+                    Ok(_) => Ok(()),
+                    Err(refusal) => Err(self.lock_error(call, at, refusal)),
+                },
                 Info::Strong | Info::Weak => self.wait_for_lock(call, at, sharing, granted),
             };
             if let Err(error) = outcome {
@@ -143,6 +148,23 @@ impl RawWindow {
         state.holder().or_else(waiting).map(Rank)
     }
 
+    /// Returns when what this rank has put is where others look.
+    #[inline(always)]
+    pub(crate) fn let_arrive(&self) {
+        arrived();
+    }
+
+    /// A rank that has the lock of `owner`, or waits before the caller.
+    fn holder_before(&self, owner: usize) -> Option<Rank> {
+        let shares = |rank: &Rank| {
+            // Relaxed: a hint for reports.
+            *rank != self.rank() && self.peer(owner, rank.index()).shares.load(Ordering::Relaxed) != 0
+        };
+        let holder = self.control(owner).word.0.state().holder().map(Rank);
+        let first = || self.first_at(owner).filter(|&rank| rank != self.rank());
+        holder.or_else(|| self.members.ranks().find(shares)).or_else(first)
+    }
+
     /// Waits in the queue that the request has joined, or until it can join.
     #[cold]
     #[track_caller]
@@ -162,6 +184,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Toward(Rank(at as u32)),
             detail: None,
+            blocker: &|| self.holder_before(at),
         };
         if request == Err(Refusal::Full) {
             // Abandoned tickets of earlier time-outs fill the queue until the holder lets go; nobody has a slot for this
@@ -173,9 +196,10 @@ impl RawWindow {
                 }
             })?;
         }
-        let ticket = match request.map_err(|refusal| self.lock_error(call, at, refusal))? {
-            Request::Granted => return Ok(()),
-            Request::Queued(ticket) => ticket,
+        let ticket = match request {
+            Ok(Request::Granted) => return Ok(()),
+            Ok(Request::Queued(ticket)) => ticket,
+            Err(refusal) => return Err(self.lock_error(call, at, refusal)),
         };
         let waiter = self.waiter(at, ticket.slot(self.plan.slots));
         waiter.slot.enter(ticket, me);
