@@ -152,14 +152,15 @@ fn report(
     sort(&mut findings);
     let mut skipped = Vec::new();
     let mut n_statements = 0;
-    for statement in &tree.statements {
+    for (i, statement) in tree.statements.iter().enumerate() {
         if !is_own(&tree.origin.place(statement.span)) {
             continue;
         }
         n_statements += 1;
         if matches!(statement.kind, StatementKind::Unknown) {
             let (file, span) = locator.locate(statement.span);
-            skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+            let reason = tree.reasons.get(&(i as u32)).map_or(String::new(), ToString::to_string);
+            skipped.push(Skipped { file, span, reason });
         }
     }
     let mut missing: Vec<Skipped> = model
