@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::info::Policy;
 use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
@@ -45,6 +46,7 @@ pub(crate) struct RankContext {
     segment: Arc<Segment>,
     arena: Arc<Arena>,
     rank: Rank,
+    info_policy: Policy,
     /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
     limit_ns: AtomicU64,
     memory_model: MemoryModel,
@@ -59,9 +61,9 @@ pub(crate) struct RankContext {
     left_open: Mutex<Vec<Error>>,
 }
 
-/// A block that peers may still touch, and the question whether they are done.
+/// Blocks that peers may still touch, and the question whether they are done.
 struct Retired {
-    block: Block,
+    blocks: Vec<Block>,
     may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
 }
 
@@ -71,7 +73,7 @@ impl Drop for RankContext {
         for entry in retired.drain(..) {
             // Ranks that are threads end one by one. What a peer may still touch stays until the segment goes.
             if !(entry.may_reuse)(&self.segment) {
-                entry.block.leave_behind();
+                entry.blocks.into_iter().for_each(Block::leave_behind);
             }
         }
     }
@@ -98,6 +100,7 @@ impl RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
+            info_policy: Policy::default(),
             limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
             memory_model: MemoryModel::default(),
             patience: Patience::of(segment.size()),
@@ -108,6 +111,17 @@ impl RankContext {
             left_open: Mutex::new(Vec::new()),
             segment,
         }
+    }
+
+    /// Sets what becomes of info values.
+    pub(crate) fn with_info_policy(mut self, policy: Policy) -> RankContext {
+        self.info_policy = policy;
+        self
+    }
+
+    /// What becomes of info values.
+    pub(crate) fn info_policy(&self) -> Policy {
+        self.info_policy
     }
 
     /// The context of a rank that shares its process with others, and with threads that were there before.
@@ -142,11 +156,20 @@ impl RankContext {
         self.arena.allocate(bytes, call)
     }
 
-    /// Frees a block as soon as `may_reuse` says that no peer touches it any more.
+    /// Addresses of the segment that belong to this rank, without memory.
+    ///
+    /// # Errors
+    /// `System` if the segment has not that much.
+    pub(crate) fn reserve(&self, call: &'static str, bytes: usize) -> Result<Block> {
+        self.reclaim();
+        self.arena.reserve(bytes, call)
+    }
+
+    /// Frees blocks as soon as `may_reuse` says that no peer touches them any more.
     ///
     /// The question is asked at later allocations of this rank, never by a peer.
-    pub(crate) fn retire(&self, block: Block, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
-        let retired = Retired { block, may_reuse: Box::new(may_reuse) };
+    pub(crate) fn retire(&self, blocks: Vec<Block>, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
+        let retired = Retired { blocks, may_reuse: Box::new(may_reuse) };
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
     }
 

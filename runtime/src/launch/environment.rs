@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::info::Policy;
 use crate::job::MemoryModel;
 use crate::transport::shm::layout::RANKS_MAX;
 
@@ -12,6 +13,9 @@ pub(crate) const SIZE: &str = "RMA_SIZE";
 pub(crate) const RENDEZVOUS: &str = "RMA_RENDEZVOUS";
 pub(crate) const TIMEOUT: &str = "RMA_TIMEOUT";
 pub(crate) const TRANSPORT: &str = "RMA_TRANSPORT";
+
+/// What the job makes of info values. It says nothing about the job, so the launcher hands it on.
+pub(crate) const INFO: &str = "RMA_INFO";
 
 /// How many copies windows have. It says nothing about the job, so the launcher hands it on.
 pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
@@ -104,6 +108,18 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
     Ok((part, limit))
 }
 
+/// Reads what the job makes of info values.
+///
+/// # Errors
+/// `Launch` for a text that says nothing that is known.
+pub(crate) fn info_policy(get: impl Fn(&str) -> Option<OsString>) -> Result<Policy> {
+    let text = get(INFO).unwrap_or_default();
+    match text.to_str() {
+        None => Err(wrong(format!("{INFO} is {text:?}, which is no text"))),
+        Some(text) => Policy::parse(text).map_err(|why| wrong(format!("{INFO} is '{text}': {why}"))),
+    }
+}
+
 /// Reads the memory model of the windows that the runtime allocates.
 ///
 /// # Errors
@@ -159,6 +175,16 @@ mod tests {
         check(&[(TRANSPORT, "local"), (SIZE, "4")], Ok((Part::Threads { size: 4 }, None)));
         let process = [(RANK, "3"), (SIZE, "4"), (RENDEZVOUS, "memfd:7")];
         check(&process, Ok((Part::Process { rank: 3, size: 4, file: 7 }, None)));
+    }
+
+    #[test]
+    fn the_policy_of_info_values_is_read() {
+        let policy = |text: &'static str| info_policy(move |_| Some(text.into()));
+        assert_eq!(info_policy(|_| None).unwrap(), Policy::default());
+        assert_eq!(policy("force_info=strong").unwrap(), Policy::parse("force_info=strong").unwrap());
+        let error = policy("weak=sometimes").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Launch);
+        assert!(error.to_string().contains("RMA_INFO is 'weak=sometimes'"), "{error}");
     }
 
     #[test]

@@ -28,14 +28,21 @@
 mod atomics;
 mod barriers;
 mod copies;
+mod examples;
 mod failures;
 mod fences;
+mod infos;
 mod jacobi;
+mod layouts;
 mod list;
 mod litmus;
 mod locks;
 mod messages;
+mod parts;
+mod passive;
 mod pscw;
+mod regions;
+mod requests;
 mod traces;
 mod transfers;
 mod trouble;
@@ -98,8 +105,14 @@ struct Case {
     transports: &'static [Transport],
     memories: &'static [Memory],
     ending: Ending,
+    /// What the job makes of info values, leg by leg; see `Job::info`.
+    infos: &'static [&'static str],
     body: fn(&Team) -> Outcome,
 }
+
+/// Every case that keeps its promises passes if all info values are taken as strong.
+// covers: RMA-INFO-07
+const FORCED: &str = "force_info=strong";
 
 const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
 // covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
@@ -113,7 +126,15 @@ const STALL: Duration = Duration::from_millis(400);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
-        Case { name, ranks, transports: BOTH, memories: EITHER, ending: Ending::Well, body }
+        Case {
+            name,
+            ranks,
+            transports: BOTH,
+            memories: EITHER,
+            ending: Ending::Well,
+            infos: &["", FORCED],
+            body,
+        }
     }
 
     /// A case in which ranks die, which threads can't, and this many survive.
@@ -141,19 +162,28 @@ impl Case {
         Case { memories: &[Memory::Runtime], ..self }
     }
 
-    /// Memory of the caller is tried with the most ranks and, where the case allows it, on threads only, unless the whole
-    /// matrix is asked for.
+    /// A case with other legs of info values: one that breaks promises, or expects that info values make a difference, has not
+    /// the forced one.
+    const fn under(self, infos: &'static [&'static str]) -> Case {
+        Case { infos, ..self }
+    }
+
+    /// Memory of the caller, and info values that are taken as strong, are tried with the most ranks and, where the case
+    /// allows it, on threads only, unless the whole matrix is asked for.
     fn runs(&'static self) -> impl Iterator<Item = Run> {
         let whole = is_full();
         let most = self.ranks.iter().copied().max();
         let sampled = move |run: &Run| {
             Some(run.ranks) == most && (run.transport == Transport::Local || self.transports.len() == 1)
         };
-        self.memories.iter().flat_map(move |&memory| {
+        let memories = self.memories.iter().map(|&memory| (memory, ""));
+        let infos = self.infos.iter().map(|&info| (Memory::Runtime, info));
+        memories.chain(infos.filter(|&(_, info)| !info.is_empty())).flat_map(move |(memory, info)| {
             let runs = self.ranks.iter().flat_map(move |&ranks| {
-                self.transports.iter().map(move |&transport| Run { ranks, transport, memory })
+                self.transports.iter().map(move |&transport| Run { ranks, transport, memory, info })
             });
-            runs.filter(move |run| memory == Memory::Runtime || whole || sampled(run))
+            let is_variant = memory == Memory::Caller || info == FORCED;
+            runs.filter(move |run| !is_variant || whole || sampled(run))
         })
     }
 }
@@ -164,6 +194,7 @@ struct Run {
     ranks: u32,
     transport: Transport,
     memory: Memory,
+    info: &'static str,
 }
 
 /// A line of a table of cases: the body's name is the case's name.
@@ -177,16 +208,23 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    layouts::CASES,
     fences::CASES,
     barriers::CASES,
     pscw::CASES,
+    infos::CASES,
+    requests::CASES,
+    parts::CASES,
     locks::CASES,
+    passive::CASES,
     atomics::CASES,
     visibility::CASES,
     copies::CASES,
+    regions::CASES,
     failures::CASES,
     jacobi::CASES,
     traces::CASES,
+    examples::CASES,
     list::CASES,
     litmus::CASES,
     messages::CASES,
@@ -219,8 +257,10 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     for case in cases() {
         for run in case.runs() {
-            let suffix = if run.memory == Memory::Caller { "/caller" } else { "" };
-            let name = format!("{}/{:?}/{}{suffix}", case.name, run.transport, run.ranks).to_lowercase();
+            let Run { ranks, transport, memory, info } = run;
+            let memory = if memory == Memory::Caller { "/caller" } else { "" };
+            let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
+            let name = format!("{}/{transport:?}/{ranks}{memory}{leg}", case.name).to_lowercase();
             if !wanted(&name) {
                 continue;
             }
@@ -229,7 +269,7 @@ fn main() -> ExitCode {
                 continue;
             }
             let begun = Instant::now();
-            let outcome = match run.transport {
+            let outcome = match transport {
                 Transport::Local => run_threads(case, run),
                 Transport::Shm => run_processes(case, run),
             };
@@ -259,7 +299,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
         let job = rma::Job::new(run.ranks).time_limit(PATIENT).memory_model(run.memory.model());
-        let results = job.try_spawn(|team| (case.body)(team));
+        let results = job.info(run.info).and_then(|job| job.try_spawn(|team| (case.body)(team)));
         let text = match results {
             Err(error) => Err(error.to_string()),
             Ok(results) => {
@@ -291,6 +331,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
 fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
+        .env("RMA_INFO", run.info)
         .args(["-n", &run.ranks.to_string(), "--tag-output", "--transport", "shm"])
         .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)

@@ -4,7 +4,8 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::sync::event::Event;
-use crate::sync::exposure::{Exposure, Origin};
+use crate::sync::exposure::{Exposure, Origin, Part};
+use crate::sync::guard::Guard;
 use crate::sync::phases::{Broken, Phases};
 use crate::sync::state_word::{Slot, StateWord};
 use crate::transport::shm::layout::RANKS_MAX;
@@ -25,6 +26,8 @@ pub(super) struct Control {
     pub(super) fences: Lines<Fences>,
     /// Whether the window goes on.
     pub(super) fate: Lines<Fate>,
+    /// Who is changing elements of the rank's memory that no instruction changes at once.
+    pub(super) guards: Lines<[Stripe; STRIPES]>,
 }
 
 #[repr(C)]
@@ -35,13 +38,26 @@ pub(super) struct Fate {
     pub(super) departures: AtomicU32,
 }
 
+/// Guards of one rank's memory: places that differ mostly have different ones.
+pub(super) const STRIPES: usize = 16;
+
+/// The guard of some places.
+#[repr(C)]
+pub(super) struct Stripe {
+    pub(super) guard: Guard,
+    /// Notified when the guard is given back.
+    pub(super) released: Event,
+}
+
 #[repr(C)]
 pub(super) struct Exposed {
     pub(super) word: Exposure,
     /// Notified when the owner posts.
     pub(super) posted: Event,
-    /// Notified when an origin completes.
+    /// Notified when an origin completes, and for those that wait for several owners to post.
     pub(super) completed: Event,
+    /// What the owner exposes by posts and fences of a part.
+    pub(super) part: Part,
 }
 
 #[repr(C)]

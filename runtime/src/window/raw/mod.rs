@@ -11,18 +11,26 @@
 mod admission;
 mod control;
 mod copies;
+mod deferral;
 mod exposures;
 mod failures;
 mod fences;
+mod grants;
+mod guard;
 mod local;
+mod lock_all;
 mod locks;
+mod parts;
+mod regions;
 mod rules;
 mod transfer;
+mod typed;
 
-pub use admission::{Expected, Info, LockKind, Origins};
+pub use admission::{Expected, LockKind, Origins};
 pub use copies::Moved;
 pub(crate) use copies::Private;
-pub use local::{LocalView, LocalViewMut};
+pub use guard::Atomicity;
+pub use local::{LocalView, LocalViewMut, Unexposed};
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -33,10 +41,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
-use crate::element::BasicType;
+use self::deferral::Promise;
+use self::parts::{Part, Rest};
+use self::regions::{Attached, Owned, Regions};
+use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
@@ -45,10 +57,15 @@ use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
 
 /// What this handle may do at a target now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     /// Nothing, unless a fence phase is open.
     None,
+    /// Nothing: a request to start is pending.
+    Asked,
+    /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
+    Promised,
+    // From here on everything is admitted: `transfer` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.
@@ -63,8 +80,14 @@ struct Target {
     data: *mut u8,
     bytes: usize,
     unit: usize,
+    /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
+    reach: Cell<usize>,
+    /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
+    part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
+    /// Where what is attached is found, if the rank attaches its memory later; it has none of the other kind then.
+    attached: Option<Attached>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -82,6 +105,14 @@ pub(crate) struct RawWindow {
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
     open: Arc<OpenEpochs>,
+    /// What the program has of the own memory while only a part is exposed.
+    rest: Cell<Rest>,
+    /// Epochs that have not been let in yet.
+    promises: RefCell<Vec<Promise>>,
+    /// An epoch toward all ranks is open.
+    all_locked: Cell<bool>,
+    /// The ranks whose locks it has taken.
+    taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -101,12 +132,15 @@ pub(crate) struct RawWindow {
     /// Members of the group of the open exposure, if it is for a group.
     group: Cell<Option<usize>>,
     id: u64,
-    basic: BasicType,
+    element: &'static element::Shape,
+    atomicity: Atomicity,
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
     /// The own memory; it is given up on drop only.
     block: Option<Block>,
+    /// What the owner keeps of memory that it attaches.
+    regions: Option<Owned>,
     events: RefCell<Vec<trace::Event>>,
 }
 
@@ -118,12 +152,14 @@ unsafe impl Send for RawWindow {}
 struct Description {
     /// 0 when the rank could not get its memory.
     ready: u64,
-    basic: u64,
+    element: u64,
     id: u64,
     offset: u64,
     bytes: u64,
     unit: u64,
-    /// How many copies of its memory the rank has.
+    /// What the rank wants accumulates to be kept apart by.
+    atomicity: u64,
+    /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
 }
 
@@ -131,8 +167,22 @@ struct Description {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) bytes: usize,
+    /// The bytes that displacements can name, where memory is attached later. There are no `bytes` then.
+    pub(crate) capacity: Option<usize>,
     pub(crate) unit: usize,
-    pub(crate) basic: BasicType,
+    pub(crate) element: &'static element::Shape,
+    pub(crate) atomicity: Atomicity,
+    pub(crate) begins: Begins,
+}
+
+/// What a new window is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// Its owner's.
+    #[default]
+    Private,
+    /// Posted, for anybody.
+    Posted,
 }
 
 /// Why there is no window, and the memory that was to be its own.
@@ -143,17 +193,18 @@ pub(crate) struct Refused {
 
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
-        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit, self.copies];
+        let [ready, element, id, offset] = [self.ready, self.element, self.id, self.offset];
+        let words = [ready, element, id, offset, self.bytes, self.unit, self.atomicity, self.copies];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, basic, id, offset, bytes, unit, copies] if rest.is_empty() => {
-                let [ready, basic, id, offset, bytes, unit, copies] =
-                    [ready, basic, id, offset, bytes, unit, copies].map(u64::from_le_bytes);
-                Some(Description { ready, basic, id, offset, bytes, unit, copies })
+            &[ready, element, id, offset, bytes, unit, atomicity, copies] if rest.is_empty() => {
+                let [ready, element, id, offset, bytes, unit, atomicity, copies] =
+                    [ready, element, id, offset, bytes, unit, atomicity, copies].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies })
             }
             _ => None,
         }
@@ -202,7 +253,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, unit, basic } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -211,8 +262,13 @@ impl RawWindow {
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let total = match (private, marked) {
-            (None, _) => plan.data.checked_add(bytes),
+            (None, _) => plan.data.checked_add(capacity.map_or(bytes, |_| size_of::<Regions>())),
             (Some(_), marked) => marked.and_then(|marked| marked.end()),
+        };
+        let range = capacity.map(|capacity| context.reserve(CALL, capacity)).transpose();
+        let (range, lacking) = match (range, lacking) {
+            (Ok(range), lacking) => (range, lacking),
+            (Err(error), lacking) => (None, lacking.or(Some(error))),
         };
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let memory = match (lacking, total) {
@@ -234,22 +290,32 @@ impl RawWindow {
             //   memory is as long as the window's part.
             unsafe { engine.copy(mirror, private.start(), bytes) };
         }
+        if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
+            let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
+            table.begin(range, capacity);
+        }
+        if let (Begins::Posted, Ok(block)) = (begins, &block) {
+            // Before the exchange, so that whoever has the window finds it posted.
+            let own: &Control = context.segment().shared(block.offset());
+            let locked_out = own.word.0.post().is_ok();
+            let opened = own.exposure.0.word.open(Admits::Anyone, Extent::Whole).is_ok();
+            debug_assert!(locked_out && opened, "a new window is posted by nobody");
+        }
         let mine = Description {
             ready: u64::from(block.is_ok()),
-            basic: basic as u64,
+            element: element.code(),
             id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
             offset: block.map_or(0, Block::offset),
             bytes: bytes as u64,
             unit: unit as u64,
-            copies: 1 + u64::from(private.is_some()),
+            atomicity: atomicity as u64,
+            copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                if let Ok((block, _)) = memory {
-                    block.leave_behind();
-                }
+                memory.ok().map(|(block, _)| block).into_iter().chain(range).for_each(Block::leave_behind);
                 return Err(error);
             }
         };
@@ -265,10 +331,15 @@ impl RawWindow {
             if theirs.unit == 0 {
                 return Err(fail(ErrorKind::BadDispUnit).note(format!("rank {rank} gave a unit of 0")));
             }
-            if theirs.basic != mine.basic {
-                let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
-                let note =
-                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+            if theirs.element != mine.element {
+                let name = name_of(theirs.element);
+                let note = format!("rank {rank} has elements of {name}, this rank of {element}");
+                return Err(fail(ErrorKind::CollectiveMismatch).note(note));
+            }
+            if theirs.atomicity != mine.atomicity {
+                let note = format!(
+                    "rank {rank} keeps accumulates apart in another way than this rank's {atomicity:?}"
+                );
                 return Err(fail(ErrorKind::CollectiveMismatch).note(note));
             }
             if theirs.ready == 0 {
@@ -276,14 +347,25 @@ impl RawWindow {
                 return Err(fail(ErrorKind::System).note(note));
             }
         }
+        let attached = |theirs: &Description| match theirs.copies {
+            0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
+            _ => None,
+        };
         let targets: Box<[Target]> = all
             .iter()
-            .map(|theirs| Target {
-                data: context.at(theirs.offset + plan.data as u64),
+            .map(|theirs| (theirs, attached(theirs)))
+            .map(|(theirs, attached)| Target {
+                data: match attached {
+                    None => context.at(theirs.offset + plan.data as u64),
+                    Some(attached) => context.at(attached.range),
+                },
+                attached,
                 bytes: theirs.bytes as usize,
                 unit: theirs.unit as usize,
+                reach: Cell::new(theirs.bytes as usize),
+                part: Cell::new(None),
                 marked: match theirs.copies {
-                    1 => None,
+                    0 | 1 => None,
                     _ => Marked::behind(theirs.offset as usize + plan.data, theirs.bytes as usize),
                 },
                 access: Cell::new(Access::None),
@@ -301,7 +383,11 @@ impl RawWindow {
             me,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
-            posted: Cell::new(false),
+            rest: Cell::new(Rest::Own),
+            promises: RefCell::default(),
+            all_locked: Cell::new(false),
+            taken_by_all: RefCell::default(),
+            posted: Cell::new(begins == Begins::Posted),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
@@ -309,11 +395,13 @@ impl RawWindow {
             open_is_reported: Cell::new(false),
             group: Cell::new(None),
             id: all[0].id,
-            basic,
+            element,
+            atomicity,
             plan,
             members,
             context,
             block: Some(block),
+            regions: range.map(Owned::new),
             events: RefCell::new(Vec::new()),
         };
         Ok((window, stored))
@@ -459,7 +547,8 @@ impl Drop for RawWindow {
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
-        self.context.retire(block, move |segment: &Segment| {
+        let range = self.regions.take().map(|regions| regions.range);
+        self.context.retire([block].into_iter().chain(range).collect(), move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever is gone touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;
