@@ -167,7 +167,7 @@ fn may_be_common(a: &Analysis<'_>, variable: Symbol, owner: &Unit) -> bool {
     let has_length = own.is_character && owner.kind != UnitKind::Program;
     let is_fixed =
         own.shape.is_none_or(|shape| a.file.tree.list(shape).iter().all(|&bound| is_constant(a, bound)));
-    let is_derived = own.spec.is_some_and(|spec| matches!(spec.base, BaseType::Derived(_) | BaseType::Macro));
+    let is_derived = own.spec.is_some_and(|spec| matches!(spec.base, BaseType::Derived(_)));
     !is_derived && !own.is_pointee && !is_result && !has_length && is_fixed
 }
 
