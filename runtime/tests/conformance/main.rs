@@ -28,15 +28,18 @@
 mod atomics;
 mod barriers;
 mod copies;
+mod examples;
 mod failures;
 mod fences;
 mod infos;
 mod jacobi;
+mod layouts;
 mod list;
 mod litmus;
 mod locks;
 mod messages;
 mod parts;
+mod passive;
 mod pscw;
 mod regions;
 mod requests;
@@ -205,6 +208,7 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    layouts::CASES,
     fences::CASES,
     barriers::CASES,
     pscw::CASES,
@@ -212,6 +216,7 @@ const TABLES: &[&[Case]] = &[
     requests::CASES,
     parts::CASES,
     locks::CASES,
+    passive::CASES,
     atomics::CASES,
     visibility::CASES,
     copies::CASES,
@@ -219,6 +224,7 @@ const TABLES: &[&[Case]] = &[
     failures::CASES,
     jacobi::CASES,
     traces::CASES,
+    examples::CASES,
     list::CASES,
     litmus::CASES,
     messages::CASES,

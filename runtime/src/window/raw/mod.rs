@@ -16,16 +16,20 @@ mod exposures;
 mod failures;
 mod fences;
 mod grants;
+mod guard;
 mod local;
+mod lock_all;
 mod locks;
 mod parts;
 mod regions;
 mod rules;
 mod transfer;
+mod typed;
 
 pub use admission::{Expected, LockKind, Origins};
 pub use copies::Moved;
 pub(crate) use copies::Private;
+pub use guard::Atomicity;
 pub use local::{LocalView, LocalViewMut, Unexposed};
 
 use std::cell::{Cell, RefCell};
@@ -40,7 +44,7 @@ use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::parts::{Part, Rest};
 use self::regions::{Attached, Owned, Regions};
-use crate::element::BasicType;
+use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
@@ -105,6 +109,10 @@ pub(crate) struct RawWindow {
     rest: Cell<Rest>,
     /// Epochs that have not been let in yet.
     promises: RefCell<Vec<Promise>>,
+    /// An epoch toward all ranks is open.
+    all_locked: Cell<bool>,
+    /// The ranks whose locks it has taken.
+    taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -124,7 +132,8 @@ pub(crate) struct RawWindow {
     /// Members of the group of the open exposure, if it is for a group.
     group: Cell<Option<usize>>,
     id: u64,
-    basic: BasicType,
+    element: &'static element::Shape,
+    atomicity: Atomicity,
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
@@ -143,11 +152,13 @@ unsafe impl Send for RawWindow {}
 struct Description {
     /// 0 when the rank could not get its memory.
     ready: u64,
-    basic: u64,
+    element: u64,
     id: u64,
     offset: u64,
     bytes: u64,
     unit: u64,
+    /// What the rank wants accumulates to be kept apart by.
+    atomicity: u64,
     /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
 }
@@ -159,7 +170,8 @@ pub(crate) struct Shape {
     /// The bytes that displacements can name, where memory is attached later. There are no `bytes` then.
     pub(crate) capacity: Option<usize>,
     pub(crate) unit: usize,
-    pub(crate) basic: BasicType,
+    pub(crate) element: &'static element::Shape,
+    pub(crate) atomicity: Atomicity,
     pub(crate) begins: Begins,
 }
 
@@ -181,17 +193,18 @@ pub(crate) struct Refused {
 
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
-        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit, self.copies];
+        let [ready, element, id, offset] = [self.ready, self.element, self.id, self.offset];
+        let words = [ready, element, id, offset, self.bytes, self.unit, self.atomicity, self.copies];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, basic, id, offset, bytes, unit, copies] if rest.is_empty() => {
-                let [ready, basic, id, offset, bytes, unit, copies] =
-                    [ready, basic, id, offset, bytes, unit, copies].map(u64::from_le_bytes);
-                Some(Description { ready, basic, id, offset, bytes, unit, copies })
+            &[ready, element, id, offset, bytes, unit, atomicity, copies] if rest.is_empty() => {
+                let [ready, element, id, offset, bytes, unit, atomicity, copies] =
+                    [ready, element, id, offset, bytes, unit, atomicity, copies].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies })
             }
             _ => None,
         }
@@ -240,7 +253,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, capacity, unit, basic, begins } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -290,11 +303,12 @@ impl RawWindow {
         }
         let mine = Description {
             ready: u64::from(block.is_ok()),
-            basic: basic as u64,
+            element: element.code(),
             id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
             offset: block.map_or(0, Block::offset),
             bytes: bytes as u64,
             unit: unit as u64,
+            atomicity: atomicity as u64,
             copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
@@ -317,10 +331,15 @@ impl RawWindow {
             if theirs.unit == 0 {
                 return Err(fail(ErrorKind::BadDispUnit).note(format!("rank {rank} gave a unit of 0")));
             }
-            if theirs.basic != mine.basic {
-                let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
-                let note =
-                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+            if theirs.element != mine.element {
+                let name = name_of(theirs.element);
+                let note = format!("rank {rank} has elements of {name}, this rank of {element}");
+                return Err(fail(ErrorKind::CollectiveMismatch).note(note));
+            }
+            if theirs.atomicity != mine.atomicity {
+                let note = format!(
+                    "rank {rank} keeps accumulates apart in another way than this rank's {atomicity:?}"
+                );
                 return Err(fail(ErrorKind::CollectiveMismatch).note(note));
             }
             if theirs.ready == 0 {
@@ -366,6 +385,8 @@ impl RawWindow {
             open: team.watch(all[0].id),
             rest: Cell::new(Rest::Own),
             promises: RefCell::default(),
+            all_locked: Cell::new(false),
+            taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
@@ -374,7 +395,8 @@ impl RawWindow {
             open_is_reported: Cell::new(false),
             group: Cell::new(None),
             id: all[0].id,
-            basic,
+            element,
+            atomicity,
             plan,
             members,
             context,
