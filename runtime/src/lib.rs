@@ -96,4 +96,6 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, LockKind, Origins};
-pub use window::{Atomicity, LocalView, LocalViewMut, Moved, Returned, Unexposed, Window, WindowOptions};
+pub use window::{
+    Atomicity, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions,
+};

@@ -334,34 +334,32 @@ fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
 #[test]
 fn whoever_is_let_into_a_part_knows_which() {
     explore(3, || {
-        let window = Exposed::new(2);
+        let window = Exposed::new(1);
         let part = Arc::new(Part::new());
-        let origins: Vec<_> = (0..2)
-            .map(|me| {
-                let (window, part) = (Arc::clone(&window), Arc::clone(&part));
-                loom::thread::spawn(move || match window.exposure.start(&window.origins[me], 0) {
-                    Ok((number, extent)) => {
-                        // Each exposure has its own range, and the second one follows the first.
-                        assert_eq!(extent, Extent::Part);
-                        assert_eq!(part.get(), (u64::from(number), 10 + u64::from(number)));
-                        window.write_and_complete(me, number);
-                    }
-                    Err(refusal) => assert_eq!(refusal, exposure::Refusal::Closed),
-                })
+        let origin = {
+            let (window, part) = (Arc::clone(&window), Arc::clone(&part));
+            loom::thread::spawn(move || match window.exposure.start(&window.origins[0], 0) {
+                Ok((number, extent)) => {
+                    // Each exposure has its own range, and the second one follows the first.
+                    assert_eq!(extent, Extent::Part);
+                    assert_eq!(part.get(), (u64::from(number), 10 + u64::from(number)));
+                    window.write_and_complete(0, number);
+                }
+                Err(refusal) => assert_eq!(refusal, exposure::Refusal::Closed),
             })
-            .collect();
+        };
         for number in 1..=2 {
             part.set(number, 10 + number);
             window.exposure.open(Admits::Anyone, Extent::Part).unwrap();
             window.wait(0);
         }
-        origins.into_iter().for_each(|origin| origin.join().unwrap());
+        origin.join().unwrap();
     });
 }
 
 #[test]
 fn a_member_that_is_added_later_is_let_in() {
-    explore(3, || {
+    explore(2, || {
         let window = Exposed::new(2);
         let origins: Vec<_> = (0..2)
             .map(|me| {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Summary;
 use crate::check::FileReport;
 use crate::finding::Finding;
+use crate::rules::ADVICE_COMMAND;
 
 /// Version of the shape; it grows when a field changes its meaning or goes.
 pub const VERSION: u32 = 1;
@@ -33,6 +34,7 @@ struct JsonFinding<'a> {
     because: &'a [&'static str],
     related: Vec<JsonRelated<'a>>,
     remedies: &'a [String],
+    advice: &'static str,
 }
 
 #[derive(Serialize)]
@@ -61,6 +63,10 @@ struct JsonSummary {
     errors: usize,
     warnings: usize,
     notes: usize,
+    silenced: usize,
+    known: usize,
+    gone: usize,
+    untouched: usize,
 }
 
 /// Whether the statements that were not understood are listed.
@@ -73,7 +79,7 @@ pub enum Skipped {
 }
 
 /// A whole run as one JSON document, ending in a newline.
-pub fn document(reports: &[FileReport], show: Skipped) -> String {
+pub fn document(reports: &[FileReport], summary: &Summary, show: Skipped) -> String {
     let mut findings = Vec::new();
     let mut skipped = Vec::new();
     for report in reports {
@@ -88,8 +94,20 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
             JsonSkipped { path, line, column, reason: &skipped.reason }
         }));
     }
-    let Summary { files, lines, statements, skipped: n_skipped, missing, errors, warnings, notes } =
-        Summary::new(reports);
+    let Summary {
+        files,
+        lines,
+        statements,
+        skipped: n_skipped,
+        missing,
+        errors,
+        warnings,
+        notes,
+        silenced,
+        known,
+        gone,
+        untouched,
+    } = *summary;
     let document = Document {
         version: VERSION,
         findings,
@@ -102,6 +120,10 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
             errors,
             warnings,
             notes,
+            silenced,
+            known,
+            gone,
+            untouched,
         },
         skipped: (show == Skipped::Listed).then_some(skipped),
     };
@@ -134,6 +156,7 @@ fn one<'a>(map: &SourceMap, finding: &'a Finding) -> JsonFinding<'a> {
             })
             .collect(),
         remedies: &finding.remedies,
+        advice: ADVICE_COMMAND,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod options;
 pub(crate) mod raw;
+mod regions;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,6 +16,7 @@ use crate::trace;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
 pub use raw::{Atomicity, LocalView, LocalViewMut, Moved, Unexposed};
+pub use regions::Region;
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///

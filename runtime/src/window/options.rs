@@ -108,7 +108,7 @@ impl WindowOptions {
         let bytes = len.saturating_mul(size_of::<T>());
         let unit = self.disp_unit.unwrap_or(size_of::<T>());
         let element = const { &T::SHAPE };
-        Shape { bytes, unit, element, atomicity: self.atomicity, begins: self.begins }
+        Shape { bytes, capacity: None, unit, element, atomicity: self.atomicity, begins: self.begins }
     }
 }
 

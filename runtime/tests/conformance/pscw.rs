@@ -44,6 +44,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_stalled_wait_keeps_the_memory_closed, [2]),
     case!(a_dropped_window_ends_starts_and_waits, [3]).under(&[""]),
     case!(a_count_that_nobody_can_reach_is_refused, [3]),
+    case!(a_complete_shows_nothing_before_the_wait, [2]).over_its_own_memory(),
 ];
 
 /// A flag that a rank raises at another, beside the window under test.
@@ -765,5 +766,25 @@ fn a_count_that_nobody_can_reach_is_refused(team: &Team) -> Outcome {
     // The exposure has ended, as nobody was inside.
     window.local_mut()?.fill(1);
     team.barrier()?;
+    Ok(())
+}
+
+// covers: RMA-SYNC-06 -- without the checked mode, whose report the old value stands for
+fn a_complete_shows_nothing_before_the_wait(team: &Team) -> Outcome {
+    let options = rma::WindowOptions::new().memory_model(rma::MemoryModel::Separate);
+    let mut window = options.allocate::<u64>(team, 1)?;
+    let flags = Flags::new(team)?;
+    for round in 1..=50 {
+        if team.rank() == Rank(0) {
+            let exposure = window.post(Origins::Any)?;
+            flags.wait_for(0, round);
+            assert_eq!(exposure.load(0)?, round - 1);
+            exposure.wait(1)?;
+            assert_eq!(window.load(0)?, round);
+        } else {
+            window.access(&[Rank(0)], Info::Strong, |epoch| epoch.put(Rank(0), 0, round))?;
+            flags.raise(Rank(0), 0);
+        }
+    }
     Ok(())
 }

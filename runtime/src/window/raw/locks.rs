@@ -278,9 +278,10 @@ impl RawWindow {
                 }
             })?;
         }
-        let ticket = match request.map_err(|refusal| self.lock_error(call, at, refusal))? {
-            Request::Granted => return Ok(()),
-            Request::Queued(ticket) => ticket,
+        let ticket = match request {
+            Ok(Request::Granted) => return Ok(()),
+            Ok(Request::Queued(ticket)) => ticket,
+            Err(refusal) => return Err(self.lock_error(call, at, refusal)),
         };
         let waiter = self.waiter(at, ticket.slot(self.plan.slots));
         waiter.slot.enter(ticket, me);

@@ -21,6 +21,7 @@ mod local;
 mod lock_all;
 mod locks;
 mod parts;
+mod regions;
 mod rules;
 mod transfer;
 mod typed;
@@ -42,6 +43,7 @@ use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::parts::{Part, Rest};
+use self::regions::{Attached, Owned, Regions};
 use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -84,6 +86,8 @@ struct Target {
     part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
+    /// Where what is attached is found, if the rank attaches its memory later; it has none of the other kind then.
+    attached: Option<Attached>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -135,6 +139,8 @@ pub(crate) struct RawWindow {
     context: Arc<RankContext>,
     /// The own memory; it is given up on drop only.
     block: Option<Block>,
+    /// What the owner keeps of memory that it attaches.
+    regions: Option<Owned>,
     events: RefCell<Vec<trace::Event>>,
 }
 
@@ -153,7 +159,7 @@ struct Description {
     unit: u64,
     /// What the rank wants accumulates to be kept apart by.
     atomicity: u64,
-    /// How many copies of its memory the rank has.
+    /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
 }
 
@@ -161,6 +167,8 @@ struct Description {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) bytes: usize,
+    /// The bytes that displacements can name, where memory is attached later. There are no `bytes` then.
+    pub(crate) capacity: Option<usize>,
     pub(crate) unit: usize,
     pub(crate) element: &'static element::Shape,
     pub(crate) atomicity: Atomicity,
@@ -245,15 +253,22 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, unit, element, atomicity, begins } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
-        let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        // A closure has no caller of its own.
+        let location = Location::caller();
+        let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let total = match (private, marked) {
-            (None, _) => plan.data.checked_add(bytes),
+            (None, _) => plan.data.checked_add(capacity.map_or(bytes, |_| size_of::<Regions>())),
             (Some(_), marked) => marked.and_then(|marked| marked.end()),
+        };
+        let range = capacity.map(|capacity| context.reserve(CALL, capacity)).transpose();
+        let (range, lacking) = match (range, lacking) {
+            (Ok(range), lacking) => (range, lacking),
+            (Err(error), lacking) => (None, lacking.or(Some(error))),
         };
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let memory = match (lacking, total) {
@@ -275,6 +290,10 @@ impl RawWindow {
             //   memory is as long as the window's part.
             unsafe { engine.copy(mirror, private.start(), bytes) };
         }
+        if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
+            let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
+            table.begin(range, capacity);
+        }
         if let (Begins::Posted, Ok(block)) = (begins, &block) {
             // Before the exchange, so that whoever has the window finds it posted.
             let own: &Control = context.segment().shared(block.offset());
@@ -290,19 +309,20 @@ impl RawWindow {
             bytes: bytes as u64,
             unit: unit as u64,
             atomicity: atomicity as u64,
-            copies: 1 + u64::from(private.is_some()),
+            copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                if let Ok((block, _)) = memory {
-                    block.leave_behind();
-                }
+                memory.ok().map(|(block, _)| block).into_iter().chain(range).for_each(Block::leave_behind);
                 return Err(error);
             }
         };
-        let (block, stored) = memory?;
+        let (block, stored) = match memory {
+            Ok(memory) => memory,
+            Err(error) => return Err(error.caller(team.rank()).called_at(location)),
+        };
         let all: Vec<Description> = all
             .iter()
             .map(|bytes| Description::from_bytes(bytes).ok_or_else(|| fail(ErrorKind::Protocol)))
@@ -327,16 +347,25 @@ impl RawWindow {
                 return Err(fail(ErrorKind::System).note(note));
             }
         }
+        let attached = |theirs: &Description| match theirs.copies {
+            0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
+            _ => None,
+        };
         let targets: Box<[Target]> = all
             .iter()
-            .map(|theirs| Target {
-                data: context.at(theirs.offset + plan.data as u64),
+            .map(|theirs| (theirs, attached(theirs)))
+            .map(|(theirs, attached)| Target {
+                data: match attached {
+                    None => context.at(theirs.offset + plan.data as u64),
+                    Some(attached) => context.at(attached.range),
+                },
+                attached,
                 bytes: theirs.bytes as usize,
                 unit: theirs.unit as usize,
                 reach: Cell::new(theirs.bytes as usize),
                 part: Cell::new(None),
                 marked: match theirs.copies {
-                    1 => None,
+                    0 | 1 => None,
                     _ => Marked::behind(theirs.offset as usize + plan.data, theirs.bytes as usize),
                 },
                 access: Cell::new(Access::None),
@@ -372,6 +401,7 @@ impl RawWindow {
             members,
             context,
             block: Some(block),
+            regions: range.map(Owned::new),
             events: RefCell::new(Vec::new()),
         };
         Ok((window, stored))
@@ -517,7 +547,8 @@ impl Drop for RawWindow {
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
-        self.context.retire(block, move |segment: &Segment| {
+        let range = self.regions.take().map(|regions| regions.range);
+        self.context.retire([block].into_iter().chain(range).collect(), move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever is gone touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;

@@ -541,7 +541,7 @@ impl RawWindow {
         at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match there.open(at.settle(len, size_of::<T>(), there.unit, there.bytes), size_of::<T>()) {
+        match there.open(at.settle(len, size_of::<T>(), there.unit, there.extent()), size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -569,7 +569,7 @@ impl RawWindow {
             ),
             Source::Own(section) => {
                 let own = &self.targets[self.me];
-                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
+                let settled = own.open(section.settle(len, size, own.unit, own.extent()), size);
                 (self.private.cast_const(), settled, section.span(len))
             }
         };
@@ -602,7 +602,7 @@ impl RawWindow {
             Destination::Own(section) => {
                 self.refuse_views(call)?;
                 let own = &self.targets[self.me];
-                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
+                let settled = own.open(section.settle(len, size, own.unit, own.extent()), size);
                 (self.private, settled, section.span(len))
             }
         };
@@ -669,6 +669,7 @@ impl RawWindow {
             Fault::Bounds => {
                 let length = there.bytes / there.unit;
                 error.note(match there.part.get() {
+                    None if there.attached.is_some() => "no region that is attached has all of it".to_owned(),
                     None => format!("its length is {length}"),
                     Some(Part { start, end }) => {
                         format!("its length is {length}, of which bytes {start}..{end} are exposed")
@@ -720,8 +721,8 @@ impl Target {
     /// A layout, if all that it names is exposed.
     fn open(&self, settled: Result<Layout, Fault>, size: usize) -> Result<Layout, Fault> {
         let layout = settled?;
-        let (named, open) = (layout.span(size), self.open_bytes());
-        match named.is_empty() || (open.start <= named.start && named.end <= open.end) {
+        let named = layout.span(size);
+        match named.is_empty() || self.opens(&named) {
             true => Ok(layout),
             false => Err(Fault::Bounds),
         }

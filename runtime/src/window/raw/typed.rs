@@ -23,11 +23,27 @@ pub(super) struct Form<'a, P> {
 }
 
 /// The memory that a side lies in.
-struct Within<P> {
+struct Within<'m, P> {
     base: P,
-    /// The bytes of it that may be named.
-    open: Range<usize>,
+    open: Open<'m>,
     unit: usize,
+}
+
+/// Which bytes of a memory may be named.
+enum Open<'m> {
+    /// So many from its beginning.
+    First(usize),
+    /// Those of a rank's part of the window that it opens.
+    Of(&'m Target),
+}
+
+impl Open<'_> {
+    fn holds(&self, named: &Range<usize>) -> bool {
+        match self {
+            Open::First(bytes) => named.end <= *bytes,
+            Open::Of(there) => named.is_empty() || there.opens(named),
+        }
+    }
 }
 
 /// Which side a message speaks of.
@@ -196,7 +212,7 @@ impl RawWindow {
         at: Section<'a>,
         common: &Common,
     ) -> Result<Form<'a, *mut u8>> {
-        let within = Within { base: there.data, open: there.open_bytes(), unit: there.unit };
+        let within = Within { base: there.data, open: Open::Of(there), unit: there.unit };
         self.form(call, target, End::Target, within, at, common)
     }
 
@@ -212,14 +228,14 @@ impl RawWindow {
         let (within, section) = match *origin {
             Source::Slice(slice) => {
                 let base = slice.as_ptr().cast::<u8>();
-                (Within { base, open: 0..size_of_val(slice), unit }, Section::from(0..slice.len()))
+                (Within { base, open: Open::First(size_of_val(slice)), unit }, Section::from(0..slice.len()))
             }
             Source::Strided(slice, section) => {
-                (Within { base: slice.as_ptr().cast(), open: 0..size_of_val(slice), unit }, section)
+                (Within { base: slice.as_ptr().cast(), open: Open::First(size_of_val(slice)), unit }, section)
             }
             Source::Typed(memory, datatype) => {
                 self.refuse_padding(call, target, &memory, datatype)?;
-                let within = Within { base: memory.start, open: 0..memory.bytes, unit: 1 };
+                let within = Within { base: memory.start, open: Open::First(memory.bytes), unit: 1 };
                 (within, Section::from((0, datatype)))
             }
             Source::Own(section) => (self.own_memory(), section),
@@ -239,14 +255,14 @@ impl RawWindow {
         let (within, section) = match into {
             Destination::Slice(slice) => {
                 let (base, bytes) = (slice.as_mut_ptr().cast::<u8>(), size_of_val(*slice));
-                (Within { base, open: 0..bytes, unit }, Section::from(0..slice.len()))
+                (Within { base, open: Open::First(bytes), unit }, Section::from(0..slice.len()))
             }
             Destination::Strided(slice, section) => {
                 let (base, bytes) = (slice.as_mut_ptr().cast(), size_of_val(*slice));
-                (Within { base, open: 0..bytes, unit }, *section)
+                (Within { base, open: Open::First(bytes), unit }, *section)
             }
             Destination::Typed(memory, datatype) => {
-                let within = Within { base: memory.start, open: 0..memory.bytes, unit: 1 };
+                let within = Within { base: memory.start, open: Open::First(memory.bytes), unit: 1 };
                 (within, Section::from((0, *datatype)))
             }
             Destination::Own(section) => {
@@ -258,9 +274,9 @@ impl RawWindow {
         self.form(call, target, End::Origin, within, section, common)
     }
 
-    fn own_memory(&self) -> Within<*const u8> {
+    fn own_memory(&self) -> Within<'_, *const u8> {
         let own = &self.targets[self.me];
-        Within { base: self.private.cast_const(), open: own.open_bytes(), unit: own.unit }
+        Within { base: self.private.cast_const(), open: Open::Of(own), unit: own.unit }
     }
 
     /// A section as a tree, inside its memory.
@@ -270,7 +286,7 @@ impl RawWindow {
         call: &'static str,
         target: Rank,
         end: End,
-        within: Within<P>,
+        within: Within<'_, P>,
         section: Section<'a>,
         common: &Common,
     ) -> Result<Form<'a, P>> {
@@ -289,9 +305,9 @@ impl RawWindow {
         };
         let start = start.checked_mul(within.unit);
         if let (Some(start), Some(datatype)) = (start, datatype) {
-            let (open, named) = (within.open, datatype.span());
-            let begins = named.is_empty() || open.start <= start.saturating_add(named.start);
-            if begins && start <= open.end && named.end <= open.end - start {
+            let named = datatype.span();
+            let end = start.checked_add(named.end);
+            if end.is_some_and(|end| within.open.holds(&(start.saturating_add(named.start)..end))) {
                 return Ok(Form { base: within.base, start, datatype });
             }
         }
