@@ -38,6 +38,7 @@ mod list;
 mod litmus;
 mod locks;
 mod messages;
+mod notified;
 mod parts;
 mod passive;
 mod pscw;
@@ -217,6 +218,7 @@ const TABLES: &[&[Case]] = &[
     parts::CASES,
     locks::CASES,
     passive::CASES,
+    notified::CASES,
     atomics::CASES,
     visibility::CASES,
     copies::CASES,

@@ -20,6 +20,7 @@ mod guard;
 mod local;
 mod lock_all;
 mod locks;
+mod notified;
 mod parts;
 mod regions;
 mod rules;
@@ -31,6 +32,7 @@ pub use copies::Moved;
 pub(crate) use copies::Private;
 pub use guard::Atomicity;
 pub use local::{LocalView, LocalViewMut, Unexposed};
+pub use notified::COUNTERS;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
