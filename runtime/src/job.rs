@@ -11,6 +11,7 @@ use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::wire::Wire;
 
 /// What one rank of a job has. Teams and windows share it.
 pub(crate) struct RankContext {
@@ -22,6 +23,8 @@ pub(crate) struct RankContext {
     home_thread: ThreadId,
     /// The process that must stay the parent, where the launcher is to be watched.
     parent: Option<u32>,
+    /// How ranks are reached that share no memory with this one, if the job has such.
+    wire: Option<Arc<Wire>>,
     retired: Mutex<Vec<Retired>>,
     /// What was left open by values that were dropped, where dropping could return no error.
     left_open: Mutex<Vec<Error>>,
@@ -55,6 +58,7 @@ impl RankContext {
         rank: Rank,
         limit: Option<Duration>,
         parent: Option<u32>,
+        wire: Option<Arc<Wire>>,
     ) -> RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
@@ -63,6 +67,7 @@ impl RankContext {
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
+            wire,
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
             segment,
@@ -129,6 +134,22 @@ impl RankContext {
         self.segment.fresh_id()
     }
 
+    /// How ranks are reached that share no memory with this one.
+    pub(crate) fn wire(&self) -> Option<&Arc<Wire>> {
+        self.wire.as_ref()
+    }
+
+    /// Whether the memory of a rank of the job is mapped here.
+    #[inline]
+    pub(crate) fn shares_memory(&self, job_rank: Rank) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.shares_memory(job_rank.0))
+    }
+
+    /// Whether what a rank has done before it ended has all been seen here.
+    pub(crate) fn is_drained(&self, job_rank: Rank) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.is_drained(job_rank.0))
+    }
+
     /// The time limit of each blocking call.
     pub(crate) fn limit(&self) -> Option<Duration> {
         self.limit
@@ -144,9 +165,7 @@ impl RankContext {
 
     /// Whether the process that started this one, and watches it, is no more.
     pub(crate) fn launcher_is_gone(&self) -> bool {
-        match self.parent {
-            Some(parent) => std::os::unix::process::parent_id() != parent,
-            None => false,
-        }
+        let orphaned = self.parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent);
+        orphaned || self.wire.as_ref().is_some_and(|wire| wire.rendezvous_is_gone())
     }
 }

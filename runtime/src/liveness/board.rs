@@ -271,8 +271,9 @@ pub(super) fn accused(segment: &Segment, me: u32, sequence: u64) -> Option<(Rank
     }
 }
 
-/// Who waits for whom, as one phrase per rank of the job: the end of a `Stalled` message.
-pub(crate) fn report(segment: &Segment) -> String {
+/// Who waits for whom, as one phrase per rank of the job: the end of a `Stalled` message. `elsewhere` gives the phrase of a
+/// rank whose board can't be seen from here.
+pub(super) fn report(segment: &Segment, elsewhere: impl Fn(u32) -> Option<String>) -> String {
     let mut text = String::new();
     for job_rank in 0..segment.size() {
         if REPORT_RANKS_MAX <= job_rank {
@@ -294,27 +295,37 @@ pub(crate) fn report(segment: &Segment) -> String {
             }
             None => {}
         }
-        match Sight::take(segment, job_rank) {
-            Some(sight) => {
-                let _ = write!(text, "waits in {}", sight.describe());
-                if let Some(rank) = sight.target {
-                    let _ = write!(text, " for rank {rank}");
-                }
-                if !sight.detail_name.is_empty() {
-                    let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
-                }
-                let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
-                let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
+        match elsewhere(job_rank) {
+            Some(phrase) => text.push_str(&phrase),
+            None => text.push_str(&phrase(segment, job_rank)),
+        }
+    }
+    text
+}
+
+/// What a rank waits for that shares this memory, and has not ended.
+pub(crate) fn phrase(segment: &Segment, job_rank: u32) -> String {
+    let mut text = String::new();
+    match Sight::take(segment, job_rank) {
+        Some(sight) => {
+            let _ = write!(text, "waits in {}", sight.describe());
+            if let Some(rank) = sight.target {
+                let _ = write!(text, " for rank {rank}");
             }
-            None => match super::has_joined(segment, job_rank) {
-                true => text.push_str("does not wait"),
-                false => text.push_str("has not joined the job"),
-            },
+            if !sight.detail_name.is_empty() {
+                let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
+            }
+            let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
+            let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
         }
-        let process = segment.record(job_rank).process.load(Ordering::Relaxed);
-        if let Some('T') = sys::process::state_letter(process) {
-            let _ = write!(text, " (process {process} is stopped)");
-        }
+        None => match super::has_joined(segment, job_rank) {
+            true => text.push_str("does not wait"),
+            false => text.push_str("has not joined the job"),
+        },
+    }
+    let process = segment.record(job_rank).process.load(Ordering::Relaxed);
+    if let Some('T') = sys::process::state_letter(process) {
+        let _ = write!(text, " (process {process} is stopped)");
     }
     text
 }

@@ -148,6 +148,11 @@ impl RawWindow {
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        if let Some(rank) = members.ranks().find(|&rank| !context.shares_memory(members.job_rank(rank))) {
+            let note =
+                format!("windows are not served over TCP, and rank {rank} shares no memory with this one");
+            return Err(fail(ErrorKind::System).note(note));
+        }
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let block = match plan.data.checked_add(bytes) {
             Some(total) => context.allocate(CALL, total),
