@@ -11,15 +11,20 @@ use rma_tests::emitted::{Lto, build};
 
 /// What the program must print: for each hazard the macro's values and the twin's.
 const EXPECTED: [(&str, &str); 6] = [
+    // covers: REG-XFORM-03
     ("early-load", "macro [2] twin [1]"),
+    // covers: REG-HAZ-03, REG-XFORM-04
     ("late-store", "macro [777] twin [999]"),
+    // covers: REG-HAZ-02
     ("missed-store", "macro [200] twin [1]"),
+    // covers: REG-XFORM-01, REG-XFORM-02
     ("one-load", "macro [1, 2] twin [1, 1]"),
+    // covers: REG-MAC-03
     ("plain-memory", "macro [777] twin [999]"),
+    // covers: REG-HAZ-01
     ("stale-read", "macro [777] twin [999]"),
 ];
 
-// covers: REG-HAZ-01, REG-HAZ-02, REG-HAZ-03, REG-XFORM-01, REG-XFORM-02, REG-XFORM-03, REG-XFORM-04, REG-MAC-03
 #[test]
 fn hazards_do_not_bite_at_any_optimisation_level() {
     // Two builds at a time, since each uses one core for most of its time.

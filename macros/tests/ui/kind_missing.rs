@@ -9,3 +9,5 @@ fn body(u: &mut Window<f64>, right: Rank) -> rma::Result<()> {
 }
 
 fn main() {}
+
+// covers: RMA-MAC-06

@@ -10,3 +10,5 @@ fn body(u: &mut Window<f64>, right: Rank, buffer: &mut [f64]) -> rma::Result<()>
 }
 
 fn main() {}
+
+// covers: RMA-MAC-03

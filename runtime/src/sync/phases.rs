@@ -131,6 +131,8 @@ pub(crate) enum Reason {
     Dropped = 4,
     /// The ranks came to different collective calls.
     Mismatched = 5,
+    /// The named rank has dropped its handle of the window while others were in a fence.
+    Departed = 6,
 }
 
 /// One word per window, at a place that all ranks agree on: who broke it and why. Zeroed memory is an unbroken one.
@@ -173,6 +175,7 @@ fn decode(word: u32) -> (u32, Reason) {
         2 => Reason::TimedOut,
         3 => Reason::Lost,
         4 => Reason::Dropped,
+        6 => Reason::Departed,
         _ => Reason::Mismatched,
     };
     ((word >> 8) - 1, reason)

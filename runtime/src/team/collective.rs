@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    const fn new(name: &'static str) -> Call {
+    pub(super) const fn new(name: &'static str) -> Call {
         // FNV-1a: names are few and short, and a sum of different signatures must not look like a multiple of one.
         let mut signature = 0xcbf2_9ce4_8422_2325_u64;
         let mut words = [0; NAME_BYTES / 8];
@@ -124,7 +124,7 @@ const fn mix(hash: u64, value: u64) -> u64 {
 }
 
 impl Team {
-    /// Waits until all members have come. Has no effect on windows (RMA-BAR-04).
+    /// Waits until all members have come. Has no effect on windows (RMA-BAR-04); [`rma_barrier`](Team::rma_barrier) has.
     ///
     /// Budget: two read-modify-writes of one cache line for the last member, one for the others.
     ///
@@ -302,6 +302,7 @@ impl Team {
             },
             block,
             round: Cell::new(0),
+            windows: RefCell::default(),
         }))
     }
 
@@ -366,7 +367,7 @@ impl Team {
     /// One round: the slot says what this member came for, then all meet.
     #[track_caller]
     #[inline]
-    fn meet(&self, call: Call, length: u64) -> Result<()> {
+    pub(super) fn meet(&self, call: Call, length: u64) -> Result<()> {
         let place = match &self.ground {
             Ground::Mapped(place) => place,
             Ground::Wired => return self.meet_wired(call, length, &[]).map(|_| ()),

@@ -4,17 +4,19 @@
 mod collective;
 #[cfg(test)]
 mod tests;
+mod windows;
 mod wired;
 
 pub(crate) use collective::create_root;
+pub(crate) use windows::OpenEpochs;
 
 pub(crate) use crate::rank::Members;
 pub use crate::rank::Rank;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -41,6 +43,8 @@ pub struct Team {
     block: Option<Block>,
     /// Rounds of data that the team has exchanged.
     round: Cell<u64>,
+    /// What the caller's windows of the team have open.
+    windows: RefCell<Vec<Weak<OpenEpochs>>>,
 }
 
 /// How the members of a team come together.
@@ -61,7 +65,14 @@ impl Team {
             true => Ground::Mapped(collective::Place::new(block, size)),
             false => Ground::Wired,
         };
-        Team { ground, members: Arc::new(members), block: None, round: Cell::new(0), context }
+        Team {
+            ground,
+            members: Arc::new(members),
+            block: None,
+            round: Cell::new(0),
+            windows: RefCell::default(),
+            context,
+        }
     }
 
     /// The caller's rank in this team.

@@ -21,6 +21,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(threads_fence_their_windows_in_any_order, [2, 3]).processes(),
     case!(a_fence_meets_a_leaked_epoch, [2]),
     case!(a_late_rank_finds_the_window_broken, [2]).stalling(),
+    case!(a_dropped_window_ends_the_fences_of_others, [2, 3, 5]),
+    case!(a_window_may_be_dropped_after_its_last_fence, [2, 3, 5]),
 ];
 
 // covers: RMA-BAR-02
@@ -269,6 +271,39 @@ fn a_late_rank_finds_the_window_broken(team: &Team) -> Outcome {
     if team.rank() == Rank(0) {
         crate::until(|| side.load(0).unwrap() == 1);
         assert_eq!(*window.local()?, [3]);
+    }
+    Ok(())
+}
+
+fn a_dropped_window_ends_the_fences_of_others(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    if team.rank() == Rank(1) {
+        drop(window);
+        team.barrier()?;
+    } else {
+        // Whether the drop comes before the fence or in the middle of its wait.
+        if team.rank() == Rank(0) {
+            crate::grace();
+        }
+        let error = window.fence(|_| ()).expect_err("rank 1 comes to no fence");
+        assert_eq!(error.kind(), ErrorKind::CollectiveMismatch);
+        assert!(error.to_string().contains("rank 1"), "{error}");
+        assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Poisoned);
+        // Nobody got into the phase, and once all know that nobody will, the memory is the own.
+        team.barrier()?;
+        window.local_mut()?.fill(1);
+    }
+    team.barrier()?;
+    Ok(())
+}
+
+fn a_window_may_be_dropped_after_its_last_fence(team: &Team) -> Outcome {
+    let next = Rank((team.rank().0 + 1) % team.size());
+    for round in 0..200 {
+        let mut window = Window::<u64>::allocate(team, 1)?;
+        window.fence(|epoch| epoch.put(next, 0, round))?;
+        assert_eq!(window.load(0)?, round);
+        // Some ranks drop it while others are still on their way out of the fence.
     }
     Ok(())
 }

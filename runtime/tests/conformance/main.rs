@@ -25,6 +25,7 @@
 )]
 
 mod atomics;
+mod barriers;
 mod failures;
 mod fences;
 mod jacobi;
@@ -124,6 +125,7 @@ const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
     fences::CASES,
+    barriers::CASES,
     pscw::CASES,
     locks::CASES,
     atomics::CASES,

@@ -36,6 +36,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_wait_on_a_broken_window_ends, [3]),
     case!(an_own_access_excludes_views_of_a_broken_window, [2]),
     case!(a_stalled_wait_keeps_the_memory_closed, [2]).stalling(),
+    case!(a_dropped_window_ends_starts_and_waits, [3]),
+    case!(a_count_that_nobody_can_reach_is_refused, [3]),
 ];
 
 /// A flag that a rank raises at another, beside the window under test.
@@ -717,5 +719,51 @@ fn a_stalled_wait_keeps_the_memory_closed(team: &Team) -> Outcome {
         access.complete()?;
         flags.raise(Rank(0), 0);
     }
+    Ok(())
+}
+
+fn a_dropped_window_ends_starts_and_waits(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    let me = team.rank();
+    if me == Rank(1) {
+        // What it has done before counts.
+        window.access(&[Rank(0)], Info::Strong, |epoch| epoch.put(Rank(0), 0, 7))?;
+        drop(window);
+        team.barrier()?;
+    } else if me == Rank(0) {
+        let exposure = window.post(Origins::Group(&[Rank(1)]))?;
+        exposure.wait_all()?;
+        assert_eq!(window.load(0)?, 7);
+        for origins in [Origins::Group(&[Rank(1)]), Origins::Group(&[Rank(1), Rank(2)])] {
+            let error = window.post(origins)?.wait_all().expect_err("rank 1 does not come");
+            assert_eq!(error.kind(), ErrorKind::WindowFreed);
+            assert!(error.to_string().contains("rank 1"), "{error}");
+        }
+        // Those that are left can still come.
+        team.barrier()?;
+        window.post(Origins::Group(&[Rank(2)]))?.wait_all()?;
+        assert_eq!(window.load(0)?, 8);
+    } else {
+        let error = window.start(Rank(1), Info::Strong).map(|_| ()).expect_err("rank 1 posts nothing");
+        assert_eq!(error.kind(), ErrorKind::WindowFreed);
+        assert!(error.to_string().contains("rank 1"), "{error}");
+        assert_eq!(kind_of(window.start(Rank(1), Info::NoCheck).map(|_| ())), ErrorKind::NotPosted);
+        team.barrier()?;
+        window.access(&[Rank(0)], Info::Strong, |epoch| epoch.put(Rank(0), 0, 8))?;
+    }
+    team.barrier()?;
+    Ok(())
+}
+
+fn a_count_that_nobody_can_reach_is_refused(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    let error = window.post(Origins::Any)?.wait(4).expect_err("there are three ranks");
+    assert_eq!(error.kind(), ErrorKind::CountExceeded);
+    assert!(error.to_string().contains('4') && error.to_string().contains('3'), "{error}");
+    let group = [Rank(0), Rank(1)];
+    assert_eq!(kind_of(window.post(Origins::Group(&group))?.wait(3)), ErrorKind::CountExceeded);
+    // The exposure has ended, as nobody was inside.
+    window.local_mut()?.fill(1);
+    team.barrier()?;
     Ok(())
 }

@@ -23,8 +23,16 @@ pub(super) struct Control {
     pub(super) exposure: Lines<Exposed>,
     /// The rank's part of the fences, and what it sleeps on in them.
     pub(super) fences: Lines<Fences>,
+    /// Whether the window goes on.
+    pub(super) fate: Lines<Fate>,
+}
+
+#[repr(C)]
+pub(super) struct Fate {
     /// On whose account the window is broken. The one of rank 0 counts.
-    pub(super) broken: Lines<Broken>,
+    pub(super) broken: Broken,
+    /// How many ranks have dropped their handles; [`Peer::departed`] says which.
+    pub(super) departures: AtomicU32,
 }
 
 #[repr(C)]
@@ -49,9 +57,14 @@ pub(super) struct Peer {
     pub(super) origin: Origin,
     /// 1 while the rank asks for, or has, a shared lock. An exclusive holder is named by the word.
     pub(super) shares: AtomicU32,
-    /// 1 once the rank has dropped its handle of the window.
+    /// Whether the rank has dropped its handle of the window: 0, [`DROPPED`] or [`GONE`].
     pub(super) departed: AtomicU32,
 }
+
+/// The rank comes to no call on the window any more, and writes nothing, but may still wake those that wait for it.
+pub(super) const DROPPED: u32 = 1;
+/// The rank touches the block no more.
+pub(super) const GONE: u32 = 2;
 
 /// A place in the queue for the lock.
 #[repr(C)]

@@ -62,12 +62,12 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     fn take_view(&self, call: &'static str, op: LocalOp) -> Result<()> {
-        if self.views.get() == 0 {
+        if self.open.views.get() == 0 {
             self.refuse_illegal(call, Call::View(op))?;
             self.take_own_lock(call)?;
             self.import();
         }
-        self.views.set(self.views.get() + 1);
+        self.open.views.set(self.open.views.get() + 1);
         Ok(())
     }
 
@@ -104,8 +104,8 @@ impl RawWindow {
 
     #[inline]
     fn drop_view(&self) {
-        let left = self.views.get() - 1;
-        self.views.set(left);
+        let left = self.open.views.get() - 1;
+        self.open.views.set(left);
         if left == 0 {
             self.release_own_lock();
         }
@@ -124,7 +124,7 @@ impl RawWindow {
     /// Gives back the lock of views that were leaked: `&mut` proves that none of them can be used.
     #[inline(always)]
     pub(crate) fn reclaim_leaked_views(&mut self) {
-        if self.views.get() != 0 {
+        if self.open.views.get() != 0 {
             self.reclaim_views();
         }
     }
@@ -132,7 +132,7 @@ impl RawWindow {
     /// As above, where the caller has other proof.
     #[cold]
     pub(super) fn reclaim_views(&self) {
-        if self.views.replace(0) != 0 {
+        if self.open.views.replace(0) != 0 {
             self.release_own_lock();
         }
     }
@@ -201,7 +201,7 @@ impl RawWindow {
     #[inline(always)]
     #[track_caller]
     pub(super) fn refuse_views(&self, call: &'static str) -> Result<()> {
-        match self.views.get() {
+        match self.open.views.get() {
             0 => Ok(()),
             _ => Err(self.under_a_view(call)),
         }

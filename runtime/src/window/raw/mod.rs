@@ -1,16 +1,20 @@
 //! The window without its element type: memory of every rank, and the words that say who may touch it.
 //!
 //! Everything that dereferences window memory is in this folder, and every call checks for itself what makes it sound: a
-//! transfer moves bytes only if this handle has been admitted to its target (`admission`), and a view of the own memory is
-//! given only while nobody else is admitted, and nobody is admitted while it lives (`local`). Callers outside the folder
-//! can use it wrongly and get an error; they cannot make it race.
+//! transfer moves bytes only if this handle has been admitted to its target (`fences`, `exposures`, `locks`), and a view of
+//! the own memory is given only while nobody else is admitted, and nobody is admitted while it lives (`local`). Callers
+//! outside the folder can use it wrongly and get an error; they cannot make it race.
 //!
 //! Never knows closures, scopes or what a call's result is delivered into: `epoch` does.
 #![allow(unsafe_code)]
 
 mod admission;
 mod control;
+mod exposures;
+mod failures;
+mod fences;
 mod local;
+mod locks;
 mod rules;
 mod transfer;
 
@@ -22,14 +26,15 @@ use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use self::control::{Control, Peer, Plan, Waiter};
+use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
-use crate::sync::phases::{Broken, Reason};
-use crate::team::{Members, Rank, Team};
+use crate::sync::phases::Broken;
+use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
@@ -69,10 +74,8 @@ pub(crate) struct RawWindow {
     me: usize,
     /// A fence phase is open: every target may be accessed.
     phase_open: Cell<bool>,
-    /// Targets with an open access.
-    started: Cell<usize>,
-    /// Targets with a held lock.
-    locked: Cell<usize>,
+    /// Targets with an open access, targets with a held lock, and views of the own memory that live.
+    open: Arc<OpenEpochs>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -80,8 +83,6 @@ pub(crate) struct RawWindow {
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one for memory that the
     /// runtime has allocated.
     private: *mut u8,
-    /// Views of the own memory that live.
-    views: Cell<usize>,
     /// Whether the views hold the own lock; in a poisoned window they don't.
     views_locked: Cell<bool>,
     /// Fences that this handle has signalled.
@@ -217,11 +218,9 @@ impl RawWindow {
             targets,
             me,
             phase_open: Cell::new(false),
-            started: Cell::new(0),
-            locked: Cell::new(0),
+            open: team.watch(all[0].id),
             posted: Cell::new(false),
             instrumented: Cell::new(false),
-            views: Cell::new(0),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
             failed: Cell::new(false),
@@ -290,7 +289,7 @@ impl RawWindow {
     /// The word that says whether the window is broken: rank 0's, as all agree on it.
     #[inline(always)]
     fn broken(&self) -> &Broken {
-        &self.control(0).broken.0
+        &self.control(0).fate.0.broken
     }
 
     /// An error of a call on this window.
@@ -373,54 +372,27 @@ impl Drop for RawWindow {
         // more, which is what the peers want to know; what it holds is given back as far as that is possible.
         self.close_leaked();
         for owner in 0..self.targets.len() {
-            // Release: pairs with the Acquire below and in `is_quiet`.
-            self.peer(owner, self.me).departed.store(1, std::sync::atomic::Ordering::Release);
+            // Release: pairs with the Acquire in `has_departed`: what this handle wrote, and its flags, come before.
+            self.peer(owner, self.me).departed.store(DROPPED, Ordering::Release);
+            // Release: pairs with the Acquire in `somebody_has_departed`.
+            self.control(owner).fate.0.departures.fetch_add(1, Ordering::Release);
+            self.control(owner).fences.0.arrivals.notify();
+            self.control(owner).exposure.0.completed.notify();
+        }
+        self.control(self.me).exposure.0.posted.notify();
+        for owner in 0..self.targets.len() {
+            // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
+            self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
         self.context.retire(block, move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
-            // Acquire: pairs with the Release above: whoever has departed touches the block no more.
-            let departed = |rank: usize| peers[rank].departed.load(std::sync::atomic::Ordering::Acquire) != 0;
+            // Acquire: pairs with the Release above: whoever is gone touches the block no more.
+            let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;
             members
                 .ranks()
                 .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
         });
-    }
-}
-
-/// Why the window is out of use, as an error of `call`.
-impl RawWindow {
-    #[cold]
-    #[track_caller]
-    pub(crate) fn poisoned(&self, call: &'static str) -> Error {
-        let Some((rank, reason)) = self.broken().get() else {
-            return self.error(ErrorKind::Poisoned, call);
-        };
-        let rank = Rank(rank);
-        let evidence = liveness::evidence(self.context.segment(), self.members.job_rank(rank).0);
-        match (reason, evidence) {
-            (Reason::Panicked, _) => {
-                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(crate::error::Evidence::Panicked)
-            }
-            (Reason::Lost, Some(evidence)) => {
-                self.error(ErrorKind::PeerLost, call).lost(rank).evidence(evidence)
-            }
-            (Reason::Lost, None) => {
-                self.error(ErrorKind::Poisoned, call).note(format!("rank {rank} was lost"))
-            }
-            (Reason::TimedOut, _) => {
-                let note =
-                    format!("rank {rank} passed its time limit in a call on this window and went away");
-                self.error(ErrorKind::Poisoned, call).note(note)
-            }
-            (Reason::Dropped, _) => {
-                let note = format!("rank {rank} dropped an exposure while others were in it");
-                self.error(ErrorKind::Poisoned, call).note(note)
-            }
-            (Reason::Mismatched, _) => {
-                self.error(ErrorKind::Poisoned, call).note("the ranks came to different collective calls")
-            }
-        }
     }
 }

@@ -18,9 +18,9 @@ impl RawWindow {
     /// Whether this handle has nothing open, as origin or as owner.
     #[inline(always)]
     pub(super) fn has_nothing_open(&self) -> bool {
-        self.started.get() == 0
-            && self.locked.get() == 0
-            && self.views.get() == 0
+        self.open.started.get() == 0
+            && self.open.locked.get() == 0
+            && self.open.views.get() == 0
             && !self.posted.get()
             && !self.phase_open.get()
     }
@@ -39,7 +39,7 @@ impl RawWindow {
     #[inline(always)]
     #[track_caller]
     pub(super) fn refuse_start(&self, name: &'static str, check: Check, at: usize) -> Result<()> {
-        let others = self.locked.get() != 0 || self.views.get() != 0 || self.phase_open.get();
+        let others = self.open.locked.get() != 0 || self.open.views.get() != 0 || self.phase_open.get();
         match !others && self.targets[at].access.get() == Access::None {
             true => Ok(()),
             false => self.ask(name, Call::Start(Toward::This, check), Some(at)),
@@ -56,8 +56,10 @@ impl RawWindow {
         check: Check,
         at: usize,
     ) -> Result<()> {
-        let others =
-            self.started.get() != 0 || self.views.get() != 0 || self.posted.get() || self.phase_open.get();
+        let others = self.open.started.get() != 0
+            || self.open.views.get() != 0
+            || self.posted.get()
+            || self.phase_open.get();
         match !others && self.targets[at].access.get() == Access::None {
             true => Ok(()),
             false => self.ask(name, Call::Lock(Toward::This, kind, check), Some(at)),
@@ -96,12 +98,12 @@ impl RawWindow {
             Access::Exclusive => (held(LockKind::Exclusive), 0, 1),
             Access::Shared => (held(LockKind::Shared), 0, 1),
         };
-        let elsewhere = match (self.started.get() - started, self.locked.get() - locked) {
+        let elsewhere = match (self.open.started.get() - started, self.open.locked.get() - locked) {
             (0, 0) => Elsewhere::Idle,
             (0, _) => Elsewhere::Locked,
             _ => Elsewhere::Started,
         };
-        let exposure = match (self.phase_open.get(), self.posted.get(), self.views.get()) {
+        let exposure = match (self.phase_open.get(), self.posted.get(), self.open.views.get()) {
             (true, ..) => ExposureState::FenceUpdating,
             (false, true, _) => ExposureState::Posted,
             (false, false, 0) => ExposureState::Private,
@@ -126,11 +128,11 @@ impl RawWindow {
         };
         if self.phase_open.get() {
             error.other("an open fence phase")
-        } else if 0 < self.views.get() {
+        } else if 0 < self.open.views.get() {
             error.note("a local view of the own window is alive, and holds the own lock")
-        } else if 0 < self.locked.get() {
+        } else if 0 < self.open.locked.get() {
             error.other(format!("the own lock {}", ranks_with(&[Access::Exclusive, Access::Shared])))
-        } else if 0 < self.started.get() {
+        } else if 0 < self.open.started.get() {
             error.other(format!("the own access {}, which is not completed", ranks_with(&[Access::Started])))
         } else {
             error.other("the own exposure, which is not waited for")
@@ -177,5 +179,24 @@ mod test {
         ] {
             legal(Elsewhere::Idle, ExposureState::Private, call);
         }
+    }
+    /// `Team::rma_barrier`, which knows no more than the numbers of what is open, refuses what the table refuses.
+    #[test]
+    fn the_barrier_over_all_windows_is_refused_as_the_table_says() {
+        let verdict = |elsewhere, exposure| {
+            let state = State::new(AccessState::Idle, elsewhere, exposure).expect("such states exist");
+            let outcome = state.step(Dialect::Seed, Call::RmaBarrier, Inputs::FINE).only();
+            match outcome.expect("nothing is unknown") {
+                Outcome::Error(kind) => Some(kind),
+                Outcome::Next(_) => None,
+            }
+        };
+        for exposure in [ExposureState::Private, ExposureState::Posted] {
+            assert_eq!(verdict(Elsewhere::Idle, exposure), None);
+            assert_eq!(verdict(Elsewhere::Started, exposure), Some(ErrorKind::MixedSync));
+            assert_eq!(verdict(Elsewhere::Locked, exposure), Some(ErrorKind::MixedSync));
+        }
+        assert_eq!(verdict(Elsewhere::Idle, ExposureState::FenceUpdating), None);
+        assert_eq!(verdict(Elsewhere::Idle, ExposureState::ViewRead), Some(ErrorKind::EpochStillOpen));
     }
 }

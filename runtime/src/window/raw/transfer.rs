@@ -98,7 +98,9 @@ impl RawWindow {
             let there = self.admitted(CALL, target)?;
             let to = match into {
                 Destination::Slice(slice) => Some((slice.as_mut_ptr().cast(), size_of_val(*slice))),
-                Destination::Own(section) if self.views.get() == 0 => self.own_place::<T>(target, section),
+                Destination::Own(section) if self.open.views.get() == 0 => {
+                    self.own_place::<T>(target, section)
+                }
                 Destination::Own(_) | Destination::Strided(..) => None,
             };
             if let Some((to, bytes)) = to
