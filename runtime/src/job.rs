@@ -113,6 +113,11 @@ impl RankContext {
         std::mem::take(&mut *self.left_open.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().next()
     }
 
+    /// The segment, for those that live longer than a call.
+    pub(crate) fn shared_segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segment)
+    }
+
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
     }

@@ -100,7 +100,7 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
     #[track_caller]
     pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush", Some(self.target), || None);
-        // Transfers of mapped memory are complete at both sides when they return.
+        self.window.flush("flush", self.target)?;
         pending.deliver(&Closed::new())
     }
 

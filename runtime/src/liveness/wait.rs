@@ -168,6 +168,20 @@ impl RankContext {
         })
     }
 
+    /// How a rank has ended that somebody has lost already. Where ranks share no memory, that may become known a little later.
+    #[cold]
+    pub(crate) fn evidence_of(&self, job_rank: Rank) -> Option<Evidence> {
+        let begun = Instant::now();
+        loop {
+            match super::evidence(self.segment(), job_rank.0) {
+                None if self.wire().is_none() || self.launcher_is_gone() => return None,
+                None if EVIDENCE_GRACE < begun.elapsed() => return None,
+                None => thread::sleep(EVIDENCE_SLICE),
+                known => return known,
+            }
+        }
+    }
+
     /// The error of a call whose link to a member has broken: it names how the member has ended, once that is known.
     #[cold]
     pub(crate) fn cut(
@@ -181,14 +195,10 @@ impl RankContext {
             Cut::Ended(error) => return error,
             Cut::Gone(why) => why,
         };
-        let begun = Instant::now();
-        let evidence = loop {
-            match super::evidence(self.segment(), what.team.job_rank(rank).0) {
-                Some(evidence) => break evidence,
-                None if self.launcher_is_gone() => break Evidence::LauncherGone,
-                None if EVIDENCE_GRACE < begun.elapsed() => break Evidence::Disconnected,
-                None => thread::sleep(EVIDENCE_SLICE),
-            }
+        let evidence = match self.evidence_of(what.team.job_rank(rank)) {
+            Some(evidence) => evidence,
+            None if self.launcher_is_gone() => Evidence::LauncherGone,
+            None => Evidence::Disconnected,
         };
         base(ErrorKind::PeerLost, what, location).lost(rank).evidence(evidence).note(why)
     }

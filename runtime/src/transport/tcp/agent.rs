@@ -5,11 +5,12 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use rustix::event::epoll::EventFlags;
 
 use super::door::{Door, STRANGERS_FROM};
-use super::frame::{Decoder, Kind};
+use super::frame::{Decoder, Kind, Writer};
 use super::handshake::Party;
 use super::rendezvous::read_lost;
 use super::socket::{self, Moved, Poller};
@@ -74,7 +75,7 @@ impl Agent {
         // What came behind the answer to the join has arrived already, so no descriptor tells of it.
         self.hear_rendezvous();
         loop {
-            let timeout = self.door.expire();
+            let timeout = [self.door.expire(), self.look_again()].into_iter().flatten().min();
             self.settle_claims();
             // Without its sockets the process can't take part, which the others see by its silence.
             let Ok(numbers) = self.poller.wait(timeout) else { return };
@@ -90,6 +91,22 @@ impl Agent {
                 }
             }
         }
+    }
+
+    /// Answers requests that had to wait and need not any more.
+    fn look_again(&mut self) -> Option<Duration> {
+        let ranks = &mut self.ranks;
+        let mut answered = Vec::new();
+        let next = self.wire.look_again(&mut |rank, request, body| {
+            if let Some(Some(connection)) = ranks.get_mut(rank as usize) {
+                Writer::new(&mut connection.replies, Kind::Reply, request).bytes(body);
+                answered.push(rank);
+            }
+        });
+        for rank in answered {
+            self.answer(rank);
+        }
+        next
     }
 
     /// Forgets claims of strangers that have become known, or have gone.
@@ -135,13 +152,23 @@ impl Agent {
     /// Reads a rank's link and answers on it.
     fn hear(&mut self, rank: u32) {
         let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
-        let open = connection.serve(&self.wire, rank);
-        let number = RANKS_FROM + u64::from(rank);
-        let open = open && connection.send(&self.poller, number);
-        if !open {
-            self.ranks[rank as usize] = None;
-            self.wire.is_silent(rank);
+        match connection.serve(&self.wire, rank) {
+            true => self.answer(rank),
+            false => self.lose(rank),
         }
+    }
+
+    /// Sends a rank the replies that have come together.
+    fn answer(&mut self, rank: u32) {
+        let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
+        if !connection.send(&self.poller, RANKS_FROM + u64::from(rank)) {
+            self.lose(rank);
+        }
+    }
+
+    fn lose(&mut self, rank: u32) {
+        self.ranks[rank as usize] = None;
+        self.wire.is_silent(rank);
     }
 
     fn hear_rendezvous(&mut self) {

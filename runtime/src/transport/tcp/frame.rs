@@ -43,13 +43,15 @@ pub(crate) enum Kind {
     Left,
     /// What the receiver waits for is asked.
     Sight,
+    /// Something for a service of the receiver, which the body names: what is asked of a window.
+    Service = 32,
     /// The answer to a request.
     Reply = 128,
 }
 
 impl Kind {
     fn from_code(code: u8) -> Option<Kind> {
-        const KINDS: [Kind; 9] = [
+        const KINDS: [Kind; 10] = [
             Kind::Join,
             Kind::Table,
             Kind::Ended,
@@ -58,6 +60,7 @@ impl Kind {
             Kind::TeamBroken,
             Kind::Left,
             Kind::Sight,
+            Kind::Service,
             Kind::Reply,
         ];
         KINDS.into_iter().find(|&kind| kind as u8 == code)
@@ -118,6 +121,10 @@ impl<'a> Body<'a> {
     pub(crate) fn text(&mut self) -> Result<&'a str, Malformed> {
         let len = self.u32()? as usize;
         std::str::from_utf8(self.bytes(len)?).map_err(|_| Malformed("a text is no text"))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn rest(&mut self) -> &'a [u8] {

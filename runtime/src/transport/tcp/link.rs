@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::frame::{Decoder, Kind, Writer};
+use super::frame::{DATA_MAX_BYTES, Decoder, Kind, Writer, seal};
 use super::handshake::{ANSWER_BYTES, Caller, Party, Secret};
 use super::socket::{self, Moved};
 use crate::error::{Error, Result};
@@ -84,6 +84,8 @@ enum Connection {
 #[derive(Default)]
 struct Staged {
     bytes: Vec<u8>,
+    /// The last frame, while more may be added to it: its mark, and where it begins.
+    open: Option<(u64, usize)>,
     /// How much of it has been sent.
     sent: usize,
 }
@@ -108,6 +110,7 @@ impl Staged {
             }
         }
         self.bytes.clear();
+        self.open = None;
         self.sent = 0;
         // What a single large transfer took is given back.
         self.bytes.shrink_to(4 * PUSH_BYTES);
@@ -176,7 +179,40 @@ impl Link {
 
     /// Stages a frame.
     pub(crate) fn stage(&self, kind: Kind, request: u64, body: impl FnOnce(Writer<'_>)) {
-        body(Writer::new(&mut self.staged().bytes, kind, request));
+        let mut staged = self.staged();
+        staged.open = None;
+        body(Writer::new(&mut staged.bytes, kind, request));
+    }
+
+    /// Adds `more` (of `len` bytes) to the frame that was staged last, if that has the same mark and room; otherwise to a new
+    /// one that begins with `head`. Frames that are added to want no reply.
+    pub(crate) fn stage_more(
+        &self,
+        kind: Kind,
+        mark: u64,
+        head: impl FnOnce(&mut Vec<u8>),
+        len: usize,
+        more: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let mut staged = self.staged();
+        let Staged { bytes, open, sent } = &mut *staged;
+        let start = match *open {
+            // Not to one whose header has been sent.
+            Some((marked, start))
+                if marked == mark && *sent <= start && bytes.len() - start + len <= DATA_MAX_BYTES =>
+            {
+                start
+            }
+            _ => {
+                let start = bytes.len();
+                drop(Writer::new(bytes, kind, 0));
+                head(bytes);
+                *open = Some((mark, start));
+                start
+            }
+        };
+        more(bytes);
+        seal(bytes, start);
     }
 
     /// Sends staged frames if they have become many. Waits only if they are more than memory should hold.

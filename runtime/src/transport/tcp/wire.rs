@@ -1,15 +1,17 @@
 //! What a process of the job has to reach those that share no memory with it: where they are, its links to them, and what they
 //! have sent. Never waits, except where a caller's pause is asked.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustix::event::EventfdFlags;
 
-use super::frame::{DATA_MAX_BYTES, Frame, Kind, Malformed, Writer};
+use super::frame::{Body, DATA_MAX_BYTES, Frame, Kind, Malformed, Writer};
 use super::handshake::{Party, Secret};
 use super::link::{Cut, Link, Pause};
 use super::mailbox::{Address, Cause, GivenUp, Mailbox};
@@ -38,6 +40,19 @@ pub(crate) struct Wire {
     rendezvous_is_gone: AtomicBool,
     /// Says what this rank waits for, for others that wait for it.
     sight: Box<dyn Fn() -> String + Send + Sync>,
+    services: Mutex<HashMap<u64, Arc<dyn Service>>>,
+}
+
+/// What other ranks can ask of this one by frames of [`Kind::Service`]. The agent calls it, so it never waits.
+pub(crate) trait Service: Send + Sync {
+    /// Does what a frame of a rank of the job asks for, and writes the reply, unless that has to come later.
+    fn serve(&self, from: u32, request: u64, body: Body<'_>, replies: &mut Vec<u8>) -> Result<(), Malformed>;
+
+    /// Looks again at what had to wait; `answer` takes a reply: to whom, to which request, and its body.
+    fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8]));
+
+    /// How soon it wants to look again without being told to.
+    fn look_again_after(&self) -> Option<Duration>;
 }
 
 impl Wire {
@@ -61,6 +76,7 @@ impl Wire {
             rendezvous,
             rendezvous_is_gone: AtomicBool::new(false),
             sight,
+            services: Mutex::default(),
         })
     }
 
@@ -154,6 +170,39 @@ impl Wire {
         }
     }
 
+    /// Lets other ranks reach a service by its name.
+    pub(crate) fn register(&self, name: u64, service: Arc<dyn Service>) {
+        self.services().insert(name, service);
+    }
+
+    /// Ends what [`register`](Wire::register) began.
+    pub(crate) fn withdraw(&self, name: u64) {
+        self.services().remove(&name);
+    }
+
+    /// Wakes the agent, so that services look again at what had to wait.
+    pub(crate) fn ring(&self) {
+        // Fails only when the counter is full, and then the bell has been rung.
+        let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    fn services(&self) -> MutexGuard<'_, HashMap<u64, Arc<dyn Service>>> {
+        // Nothing panics while the table is inconsistent.
+        self.services.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets services look again, and says when they want to without being told to.
+    pub(super) fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) -> Option<Duration> {
+        let waiting: Vec<Arc<dyn Service>> = self
+            .services()
+            .values()
+            .filter(|service| service.look_again_after().is_some())
+            .map(Arc::clone)
+            .collect();
+        waiting.iter().for_each(|service| service.look_again(answer));
+        waiting.iter().filter_map(|service| service.look_again_after()).min()
+    }
+
     /// Says on every link that nothing more will come.
     pub(crate) fn leave(&self) {
         for link in self.links.iter().filter_map(OnceLock::get).filter(|link| link.is_open()) {
@@ -212,6 +261,16 @@ impl Wire {
                 self.mailbox.give_up(team, GivenUp { by: from, number, cause });
             }
             Kind::Left => self.is_silent(from),
+            Kind::Service => {
+                let name = body.u64()?;
+                let service = self.services().get(&name).map(Arc::clone);
+                match service {
+                    Some(service) => return service.serve(from, request, body, replies),
+                    // All who could ask have said before that they are done, so what comes late means nothing any more.
+                    None if request == 0 => return Ok(()),
+                    None => return Err(Malformed("a request for a service that does not exist")),
+                }
+            }
             Kind::Sight => {
                 let sight = (self.sight)();
                 Writer::new(replies, Kind::Reply, request).bytes(sight.as_bytes());

@@ -61,6 +61,7 @@ impl RawWindow {
             Err(_) => return Err(self.poisoned_again(call)),
         }
         own.exposure.0.posted.notify();
+        self.ring();
         Ok(number)
     }
 
@@ -241,6 +242,12 @@ impl RawWindow {
         self.refuse_poisoned(call)?;
         let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
         self.refuse_start(call, check, at)?;
+        if self.targets[at].remote {
+            return match self.start_remote(call, at, info != Info::NoCheck)? {
+                Ok(number) => self.started(at, number),
+                Err(refusal) => Err(self.start_error(call, at, refusal)),
+            };
+        }
         let exposed = &self.control(at).exposure.0;
         let record = &self.peer(at, self.me).origin;
         let last = self.targets[at].exposure.get();
@@ -252,15 +259,7 @@ impl RawWindow {
             return Err(self.poisoned_now(call));
         }
         if info == Info::NoCheck {
-            return Err(match refusal {
-                exposure::Refusal::NotInGroup => self.error(ErrorKind::NotInGroup, call).target(target),
-                exposure::Refusal::Used => {
-                    let note =
-                        format!("this rank has used exposure {last} already, and no other was posted since");
-                    self.error(ErrorKind::NotPosted, call).target(target).note(note)
-                }
-                _ => self.error(ErrorKind::NotPosted, call).target(target),
-            });
+            return Err(self.start_error(call, at, refusal));
         }
         let what = WaitFor {
             call,
@@ -294,8 +293,29 @@ impl RawWindow {
         }
     }
 
-    /// Whether a rank of the team has an exposure open now.
+    /// The error of a start that was tried once.
+    #[cold]
+    #[track_caller]
+    fn start_error(&self, call: &'static str, at: usize, refusal: exposure::Refusal) -> Error {
+        let error = match refusal {
+            exposure::Refusal::Poisoned => self.poisoned_now(call),
+            exposure::Refusal::NotInGroup => self.error(ErrorKind::NotInGroup, call),
+            exposure::Refusal::Used => {
+                let last = self.targets[at].exposure.get();
+                let note =
+                    format!("this rank has used exposure {last} already, and no other was posted since");
+                self.error(ErrorKind::NotPosted, call).note(note)
+            }
+            exposure::Refusal::Closed => self.error(ErrorKind::NotPosted, call),
+        };
+        error.target(Rank(at as u32))
+    }
+
+    /// Whether a rank of the team has an exposure open now. A rank that can't be asked has none.
     pub(crate) fn is_posted(&self, rank: Rank) -> bool {
+        if self.targets[rank.index()].remote {
+            return self.is_posted_remote("target_posted", rank.index()).unwrap_or(false);
+        }
         self.control(rank.index()).exposure.0.word.status().is_open()
     }
 
@@ -306,7 +326,8 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Ends what `start` began. Transfers of mapped memory are complete when they return, so nothing is waited for.
+    /// Ends what `start` began. Transfers of mapped memory are complete when they return, so nothing is waited for; those to
+    /// other ranks are complete when the target has said so.
     #[track_caller]
     pub(crate) fn complete(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
@@ -315,6 +336,9 @@ impl RawWindow {
         }
         self.targets[at].access.set(Access::None);
         self.open.started.set(self.open.started.get() - 1);
+        if self.targets[at].remote {
+            return self.complete_remote(call, at);
+        }
         let exposed = &self.control(at).exposure.0;
         exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
         exposed.completed.notify();

@@ -119,11 +119,16 @@ impl RawWindow {
     pub(super) fn break_window(&self, rank: usize, reason: Reason) {
         self.broken().set(rank as u32, reason);
         self.retreat();
-        for rank in 0..self.targets.len() {
-            self.control(rank).fences.0.arrivals.wake();
-            self.control(rank).exposure.0.posted.wake();
-            self.control(rank).exposure.0.completed.wake();
+        for at in 0..self.targets.len() {
+            if self.targets[at].remote {
+                self.break_remote(at, rank, reason);
+                continue;
+            }
+            self.control(at).fences.0.arrivals.wake();
+            self.control(at).exposure.0.posted.wake();
+            self.control(at).exposure.0.completed.wake();
         }
+        self.ring();
     }
 
     /// Whether nobody is left that may still write to the own memory of a broken window; else the first that may.
@@ -133,6 +138,10 @@ impl RawWindow {
     #[cold]
     pub(super) fn is_quiet(&self) -> Result<(), Rank> {
         self.retreat();
+        if let Some(served) = &self.served {
+            // What comes late from ranks without shared memory is refused from here on.
+            served.shut();
+        }
         let segment = self.context.segment();
         let holder = self.control(self.me).word.0.state().holder();
         for rank in self.members.ranks() {
@@ -143,6 +152,9 @@ impl RawWindow {
                     true => return Err(rank),
                     false => continue,
                 }
+            }
+            if self.targets[at].remote {
+                continue;
             }
             let peer = self.peer(self.me, at);
             if self.has_departed(at) || liveness::cannot_act(segment, self.members.job_rank(rank)) {
@@ -172,7 +184,8 @@ impl RawWindow {
         let job_rank = self.members.job_rank(rank);
         match rank == self.rank() {
             true => None,
-            false => liveness::evidence(self.context.segment(), job_rank.0),
+            false => liveness::evidence(self.context.segment(), job_rank.0)
+                .filter(|_| self.context.is_drained(job_rank)),
         }
     }
 
@@ -223,7 +236,8 @@ impl RawWindow {
                 Access::Started => self.complete("drop", target),
                 Access::Exclusive | Access::Shared => self.unlock("drop", target),
             };
-            debug_assert!(closed.is_ok(), "{closed:?}");
+            // A target that can't be reached is lost, which whoever needs it finds out.
+            debug_assert!(closed.is_ok() || self.targets[at].remote, "{closed:?}");
         }
         self.abandon_exposure();
     }
@@ -238,7 +252,10 @@ impl RawWindow {
             return self.error(ErrorKind::Poisoned, call);
         };
         let rank = Rank(rank);
-        let evidence = liveness::evidence(self.context.segment(), self.members.job_rank(rank).0);
+        let evidence = match reason {
+            Reason::Lost => self.context.evidence_of(self.members.job_rank(rank)),
+            _ => None,
+        };
         match (reason, evidence) {
             (Reason::Panicked, _) => {
                 self.error(ErrorKind::PeerLost, call).lost(rank).evidence(Evidence::Panicked)

@@ -33,6 +33,14 @@ impl RawWindow {
             return self.nest(call, at, kind);
         }
         let sharing = kind.sharing();
+        if here.remote {
+            match self.lock_remote(call, at, sharing, info != Info::NoCheck)? {
+                Ok(()) => return self.hold(at, kind),
+                Err((refusal, holder)) => {
+                    return Err(self.lock_refused(call, refusal, holder).target(target));
+                }
+            }
+        }
         if kind == LockKind::Shared {
             // Relaxed: published by the exchange that grants the lock.
             self.peer(at, self.me).shares.store(1, Ordering::Relaxed);
@@ -59,7 +67,12 @@ impl RawWindow {
         if at == self.me {
             self.import();
         }
-        here.access.set(match kind {
+        self.hold(at, kind)
+    }
+
+    #[inline(always)]
+    fn hold(&self, at: usize, kind: LockKind) -> Result<()> {
+        self.targets[at].access.set(match kind {
             LockKind::Exclusive => Access::Exclusive,
             LockKind::Shared => Access::Shared,
         });
@@ -74,12 +87,19 @@ impl RawWindow {
     fn nest(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let here = &self.targets[at];
         if (here.access.get(), kind) == (Access::Shared, LockKind::Exclusive) {
-            if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
-                return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+            match here.remote {
+                true => self.upgrade_remote(call, at)?.map_err(|(refusal, holder)| {
+                    self.lock_refused(call, refusal, holder).target(Rank(at as u32))
+                })?,
+                false => {
+                    if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
+                        return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+                    }
+                    // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
+                    self.peer(at, self.me).shares.store(0, Ordering::Release);
+                }
             }
             here.access.set(Access::Exclusive);
-            // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
-            self.peer(at, self.me).shares.store(0, Ordering::Release);
         }
         here.nested.set(here.nested.get() + 1);
         Ok(())
@@ -96,6 +116,11 @@ impl RawWindow {
             return Ok(());
         }
         let sharing = match here.access.get() {
+            Access::Exclusive | Access::Shared if here.remote => {
+                here.access.set(Access::None);
+                self.open.locked.set(self.open.locked.get() - 1);
+                return self.unlock_remote(call, at);
+            }
             Access::Exclusive => Sharing::Exclusive,
             Access::Shared => {
                 // Release: pairs with the Acquire in `is_quiet`: the holder's last write comes before.
@@ -120,12 +145,19 @@ impl RawWindow {
     #[cold]
     #[track_caller]
     fn lock_error(&self, call: &'static str, at: usize, refusal: Refusal) -> Error {
+        self.lock_refused(call, refusal, self.first_at(at))
+    }
+
+    /// The error of a lock that is not granted; `holder` is who has it, or waits for it first.
+    #[cold]
+    #[track_caller]
+    fn lock_refused(&self, call: &'static str, refusal: Refusal, holder: Option<Rank>) -> Error {
         match refusal {
             Refusal::Poisoned => self.poisoned_now(call),
             Refusal::Posted => self.error(ErrorKind::MixedSync, call).other("its owner's post"),
             Refusal::Busy | Refusal::Full => {
                 let error = self.error(ErrorKind::NoCheckConflict, call);
-                match self.first_at(at) {
+                match holder {
                     Some(rank) => error.other(format!("the lock of rank {rank}")),
                     None => error.other("shared locks"),
                 }
@@ -221,6 +253,21 @@ impl RawWindow {
         let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
+            if owner == self.me {
+                self.ring();
+            }
+        }
+    }
+
+    /// Completes the transfers to a target without giving its lock back.
+    #[track_caller]
+    #[inline]
+    pub(crate) fn flush(&self, call: &'static str, target: Rank) -> Result<()> {
+        let at = self.check_rank(call, target)?;
+        match self.targets[at].remote {
+            // Transfers of mapped memory are complete at both sides when they return.
+            false => Ok(()),
+            true => self.flush_remote(call, std::iter::once(at)),
         }
     }
 

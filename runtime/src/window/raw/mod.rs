@@ -15,7 +15,10 @@ mod failures;
 mod fences;
 mod local;
 mod locks;
+mod protocol;
+mod remote;
 mod rules;
+mod served;
 mod transfer;
 
 pub use admission::{Expected, Info, LockKind, Origins};
@@ -25,10 +28,11 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
+use self::served::{Ground, Served};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -39,6 +43,7 @@ use crate::trace;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::wire::Service;
 
 /// What this handle may do at a target now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +58,12 @@ enum Access {
     Shared,
 }
 
-/// How one rank's memory is reached. Decided once, at the creation of the window: today there is one way, mapped memory.
+/// How one rank's memory is reached. Decided once, at the creation of the window: it is mapped, or its owner's agent is asked.
 struct Target {
-    /// The public copy of the rank's memory.
+    /// The public copy of the rank's memory, where it is mapped.
     data: *mut u8,
+    /// How many of its bytes are mapped: all, or none.
+    mapped: usize,
     bytes: usize,
     unit: usize,
     access: Cell<Access>,
@@ -65,6 +72,10 @@ struct Target {
     /// The last exposure of the rank that this handle was admitted to.
     exposure: Cell<u32>,
     control: *const Control,
+    /// The rank shares no memory with this one, and `control` leads to a block of this rank that nobody reads.
+    remote: bool,
+    /// Transfers to the rank are on their way, or will be with the next call that completes them.
+    staged: Cell<bool>,
 }
 
 /// See the module.
@@ -72,6 +83,10 @@ pub(crate) struct RawWindow {
     targets: Box<[Target]>,
     engine: Engine,
     me: usize,
+    /// The first rank of the team whose memory is mapped here: its block says whether the window is broken.
+    home: usize,
+    /// The own part, for ranks that share no memory with this one, if the team has such.
+    served: Option<Arc<Served>>,
     /// A fence phase is open: every target may be accessed.
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
@@ -149,11 +164,6 @@ impl RawWindow {
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         let fail = |kind| Error::new(kind, CALL).caller(team.rank());
-        if let Some(rank) = members.ranks().find(|&rank| !context.shares_memory(members.job_rank(rank))) {
-            let note =
-                format!("windows are not served over TCP, and rank {rank} shares no memory with this one");
-            return Err(fail(ErrorKind::System).note(note));
-        }
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let block = match plan.data.checked_add(bytes) {
             Some(total) => context.allocate(CALL, total),
@@ -199,24 +209,53 @@ impl RawWindow {
                 return Err(fail(ErrorKind::System).note(note));
             }
         }
+        let me = members.rank().index();
+        let is_mapped = |rank: usize| context.shares_memory(members.job_rank(Rank(rank as u32)));
         let targets: Box<[Target]> = all
             .iter()
-            .map(|theirs| Target {
-                data: context.at(theirs.offset + plan.data as u64),
-                bytes: theirs.bytes as usize,
-                unit: theirs.unit as usize,
-                access: Cell::new(Access::None),
-                nested: Cell::new(0),
-                exposure: Cell::new(0),
-                control: ptr::from_ref(context.segment().shared(theirs.offset)),
+            .enumerate()
+            .map(|(rank, theirs)| {
+                let remote = !is_mapped(rank);
+                let offset = if remote { all[me].offset } else { theirs.offset };
+                Target {
+                    data: if remote { ptr::null_mut() } else { context.at(offset + plan.data as u64) },
+                    mapped: if remote { 0 } else { theirs.bytes as usize },
+                    bytes: theirs.bytes as usize,
+                    unit: theirs.unit as usize,
+                    access: Cell::new(Access::None),
+                    nested: Cell::new(0),
+                    exposure: Cell::new(0),
+                    control: ptr::from_ref(context.segment().shared(offset)),
+                    remote,
+                    staged: Cell::new(false),
+                }
             })
             .collect();
-        let me = members.rank().index();
+        let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
+        let engine = Engine::choose();
+        let ground = Ground { offset: all[me].offset, broken_offset: all[home].offset, plan, bytes, engine };
+        let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
+            None => None,
+            Some(wire) => {
+                let served = Arc::new(Served::new(&context, wire, &members, ground));
+                let service: Arc<dyn Service> = Arc::clone(&served) as Arc<dyn Service>;
+                wire.register(all[0].id, service);
+                // Nobody asks for the window before everybody serves it.
+                if let Err(error) = team.allgather_bytes(CALL, &[]) {
+                    wire.withdraw(all[0].id);
+                    block.leave_behind();
+                    return Err(error);
+                }
+                Some(served)
+            }
+        };
         Ok(RawWindow {
-            engine: Engine::choose(),
+            engine,
             private: targets[me].data,
             targets,
             me,
+            home,
+            served,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
             posted: Cell::new(false),
@@ -256,6 +295,7 @@ impl RawWindow {
     /// The control block of a rank of the team.
     #[inline(always)]
     fn control(&self, rank: usize) -> &Control {
+        debug_assert!(!self.targets[rank].remote, "rank {rank} is asked, not looked at");
         let control = self.targets[rank].control;
         // SAFETY: - in bounds, aligned and valid: it was a shared reference when the window was made.
         // - alive: the mapping lives as long as `context`, and no rank uses the block for anything else before this handle
@@ -268,6 +308,7 @@ impl RawWindow {
     #[inline(always)]
     fn peer(&self, owner: usize, rank: usize) -> &Peer {
         assert!(rank < self.targets.len(), "rank {rank} is not in the window's team");
+        debug_assert!(!self.targets[owner].remote, "rank {owner} is asked, not looked at");
         let block = self.targets[owner].control.cast::<u8>();
         // SAFETY: - in bounds: the plan lays one entry per rank behind the control block.
         let entry = unsafe { block.add(self.plan.peers + rank * size_of::<Peer>()) };
@@ -279,6 +320,7 @@ impl RawWindow {
     #[inline(always)]
     fn waiter(&self, owner: usize, slot: usize) -> &Waiter {
         assert!(slot < self.plan.slots, "slot {slot} is not in the ring");
+        debug_assert!(!self.targets[owner].remote, "rank {owner} is asked, not looked at");
         let block = self.targets[owner].control.cast::<u8>();
         // SAFETY: - in bounds: the plan lays this many entries behind those of the peers.
         let entry = unsafe { block.add(self.plan.waiters + slot * size_of::<Waiter>()) };
@@ -286,10 +328,18 @@ impl RawWindow {
         unsafe { &*entry.cast::<Waiter>() }
     }
 
-    /// The word that says whether the window is broken: rank 0's, as all agree on it.
+    /// The word that says whether the window is broken: one for all ranks that share memory, as they agree on it.
     #[inline(always)]
     fn broken(&self) -> &Broken {
-        &self.control(0).fate.0.broken
+        &self.control(self.home).fate.0.broken
+    }
+
+    /// Tells the own agent that the own words have changed, for those that it keeps waiting.
+    #[inline]
+    fn ring(&self) {
+        if let Some(served) = &self.served {
+            served.ring();
+        }
     }
 
     /// An error of a call on this window.
@@ -372,6 +422,10 @@ impl Drop for RawWindow {
         // more, which is what the peers want to know; what it holds is given back as far as that is possible.
         self.close_leaked();
         for owner in 0..self.targets.len() {
+            if self.targets[owner].remote {
+                self.depart_remote(owner);
+                continue;
+            }
             // Release: pairs with the Acquire in `has_departed`: what this handle wrote, and its flags, come before.
             self.peer(owner, self.me).departed.store(DROPPED, Ordering::Release);
             // Release: pairs with the Acquire in `somebody_has_departed`.
@@ -380,19 +434,26 @@ impl Drop for RawWindow {
             self.control(owner).exposure.0.completed.notify();
         }
         self.control(self.me).exposure.0.posted.notify();
-        for owner in 0..self.targets.len() {
+        self.ring();
+        for owner in (0..self.targets.len()).filter(|&owner| !self.targets[owner].remote) {
             // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
             self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
+        let service = self.served.take().and_then(|_| self.context.wire().map(Arc::downgrade));
+        let id = self.id;
         self.context.retire(block, move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever is gone touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;
-            members
+            let free = members
                 .ranks()
-                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
+                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)));
+            if free && let Some(wire) = service.as_ref().and_then(Weak::upgrade) {
+                wire.withdraw(id);
+            }
+            free
         });
     }
 }

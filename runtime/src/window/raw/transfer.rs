@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::{Access, RawWindow, Target};
-use crate::element::{Element, Operation};
+use crate::element::{Element, OpCode, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
 use crate::op::{Destination, Source};
@@ -77,6 +77,13 @@ impl RawWindow {
             matches!(origin, Source::Own(_)),
             &from.layout,
         )?;
+        if there.is_remote() {
+            let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
+                (to_at, from.base.wrapping_add(from_at), piece * size_of::<T>())
+            });
+            // SAFETY: - readable: `pieces` stays inside the layout of the origin, see `settle_source`.
+            return unsafe { self.put_remote(call, target.index(), pieces) };
+        }
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
@@ -132,6 +139,13 @@ impl RawWindow {
         let own = matches!(into, Destination::Own(_));
         let to = self.settle_destination(call, target, into, len)?;
         self.refuse_own_overlap::<T>(call, target, &from.layout, own, &to.layout)?;
+        if there.is_remote() {
+            let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
+                (from_at, to.base.wrapping_add(to_at), piece * size_of::<T>())
+            });
+            // SAFETY: - writable: `pieces` stays inside the layout of the destination, see `settle_destination`.
+            return unsafe { self.get_remote(call, target.index(), pieces) };
+        }
         // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
         //   without views, see `settle_destination`. - the rest as in `get`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
@@ -144,9 +158,11 @@ impl RawWindow {
     pub(crate) fn get_one<T: Element>(&self, target: Rank, at: usize) -> Result<T> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
-        let from = self.element::<T>(CALL, target, at)?;
-        // SAFETY: - readable, in bounds and aligned: `element`.
-        Ok(unsafe { copy::load(from) })
+        match self.element::<T>(CALL, target, at)? {
+            // SAFETY: - readable, in bounds and aligned: `element`.
+            Some(from) => Ok(unsafe { copy::load(from) }),
+            None => self.fetch_one(CALL, target, at, None, T::default()),
+        }
     }
 
     /// Gives the elements of a section of a target.
@@ -183,10 +199,11 @@ impl RawWindow {
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common case first: one element.
         if let (Source::Slice([value]), Section::From(start)) = (origin, at) {
-            let to = self.element::<T>(CALL, target, start)?;
-            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-            unsafe { atomic::fetch_op(to, operation, *value) };
-            return Ok(());
+            if let Some(to) = self.element::<T>(CALL, target, start)? {
+                // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+                unsafe { atomic::fetch_op(to, operation, *value) };
+                return Ok(());
+            }
         }
         self.accumulate_any(CALL, target, at, operation, origin)
     }
@@ -202,6 +219,9 @@ impl RawWindow {
         origin: &Source<'_, T>,
     ) -> Result<()> {
         let (to, from, len) = self.settle_accumulate(call, target, at, origin)?;
+        if self.targets[target.index()].is_remote() {
+            return self.accumulate_remote(call, target.index(), O::CODE, elements::<T>(&to, &from, len));
+        }
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
         let alone = self.targets[target.index()].access.get() == Access::Exclusive;
         for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
@@ -232,6 +252,10 @@ impl RawWindow {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         let (to, from, len) = self.settle_accumulate(CALL, target, at, origin)?;
+        if self.targets[target.index()].is_remote() {
+            let pieces = elements::<T>(&to, &from, len);
+            return self.fetch_remote(CALL, target.index(), Some(O::CODE), pieces);
+        }
         let mut before = Vec::with_capacity(len);
         for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
             // SAFETY: - in bounds: `pieces` stays inside the layouts.
@@ -278,9 +302,11 @@ impl RawWindow {
         origin: T,
     ) -> Result<T> {
         self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
-        let to = self.element::<T>(call, target, at)?;
-        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-        Ok(unsafe { atomic::fetch_op(to, operation, origin) })
+        match self.element::<T>(call, target, at)? {
+            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+            Some(to) => Ok(unsafe { atomic::fetch_op(to, operation, origin) }),
+            None => self.fetch_one(call, target, at, Some(O::CODE), origin),
+        }
     }
 
     /// Stores `new` where `expected` is found, and returns what was there.
@@ -289,9 +315,34 @@ impl RawWindow {
     pub(crate) fn compare_swap<T: Element>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
-        let to = self.element::<T>(CALL, target, at)?;
-        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-        Ok(unsafe { atomic::compare_swap(to, expected, new) })
+        match self.element::<T>(CALL, target, at)? {
+            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+            Some(to) => Ok(unsafe { atomic::compare_swap(to, expected, new) }),
+            None => {
+                let offset = at * self.targets[target.index()].unit;
+                self.compare_swap_remote(CALL, target.index(), offset, expected, new)
+            }
+        }
+    }
+
+    /// Fetches one element of a target that shares no memory with this rank, and combines it if there is an operation.
+    #[cold]
+    #[track_caller]
+    fn fetch_one<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+        operation: Option<OpCode>,
+        origin: T,
+    ) -> Result<T> {
+        let offset = at * self.targets[target.index()].unit;
+        let pieces = std::iter::once((offset, vec![origin]));
+        let before = self.fetch_remote(call, target.index(), operation, pieces)?;
+        match before.first() {
+            Some(&before) => Ok(before),
+            None => unreachable!("a reply has as many elements as were asked for"),
+        }
     }
 
     /// The target, if this handle has been admitted there.
@@ -330,15 +381,30 @@ impl RawWindow {
         Some((unsafe { self.private.add(offset) }, bytes))
     }
 
-    /// One aligned element of a target this handle has been admitted to.
+    /// One aligned element of a target this handle has been admitted to; `None` if the target shares no memory with this rank.
     #[track_caller]
     #[inline(always)]
-    fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+    fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<Option<*mut T>> {
         let there = self.admitted(call, target)?;
         match there.place(at, size_of::<T>()) {
-            Some(place) if place.cast::<T>().is_aligned() => Ok(place.cast()),
+            Some(place) if place.cast::<T>().is_aligned() => Ok(Some(place.cast())),
             Some(_) => Err(self.misaligned::<T>(call, target)),
+            None => self.element_elsewhere::<T>(call, target, at).map(|()| None),
+        }
+    }
+
+    /// Checks an element that is not mapped here.
+    #[cold]
+    #[track_caller]
+    fn element_elsewhere<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<()> {
+        let there = &self.targets[target.index()];
+        let start = at.checked_mul(there.unit).filter(|&start| {
+            there.is_remote() && start <= there.bytes && size_of::<T>() <= there.bytes - start
+        });
+        match start {
             None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
+            Some(start) if start.is_multiple_of(size_of::<T>()) => Ok(()),
+            Some(_) => Err(self.misaligned::<T>(call, target)),
         }
     }
 
@@ -549,11 +615,11 @@ impl RawWindow {
 }
 
 impl Target {
-    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory.
+    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and that is mapped.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        match start <= self.bytes && bytes <= self.bytes - start {
+        match start <= self.mapped && bytes <= self.mapped - start {
             true => Some(start),
             false => None,
         }
@@ -566,6 +632,23 @@ impl Target {
         // SAFETY: - in bounds: `offset`.
         Some(unsafe { self.data.add(start) })
     }
+}
+
+/// The elements of an accumulate to a target that shares no memory with this rank: where each piece goes, and what it is.
+fn elements<T: Element>(
+    to: &Side<*mut u8>,
+    from: &Side<*const u8>,
+    len: usize,
+) -> impl Iterator<Item = (usize, Vec<T>)> + use<T> {
+    let base = from.base;
+    pieces::<T>(&to.layout, &from.layout, len).map(move |(to_at, from_at, piece)| {
+        let element = |i: usize| {
+            let at = base.wrapping_add(from_at + i * size_of::<T>()).cast::<T>();
+            // SAFETY: - in bounds and aligned: `settle_accumulate`, and `pieces` stays inside the layout.
+            unsafe { copy::load(at) }
+        };
+        (to_at, (0..piece).map(element).collect())
+    })
 }
 
 /// The pieces of two layouts of `len` elements that are contiguous on both sides: their byte offsets at either side and
