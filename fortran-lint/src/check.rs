@@ -1,16 +1,19 @@
-//! Many files at once: parse them all, learn which procedures they define, run the rules. Never opens a file.
+//! Many files at once: parse them all, learn what they know about each other, run the rules. Never opens a file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::dataflow::{Analysis, FileContext};
+use crate::dataflow::{Analysis, FileContext, Inlined, callees, calls_library, summarize};
 use crate::finding::Finding;
 use crate::form::Form;
-use crate::model::Model;
+use crate::model::{Model, UnitId};
 use crate::options::Options;
-use crate::parse::{StatementKind, Tree, UnitKind, parse_file};
+use crate::parse::{StatementKind, Tree, parse_file};
+use crate::program::{ProcedureId, Program, levels};
 use crate::rules::RULES;
-use rma_source::Span;
+use crate::source::{Origin, Place};
+use rma_source::{FileId, SourceFile, SourceMap, Span};
 
 /// One source text.
 #[derive(Clone, Debug)]
@@ -33,45 +36,274 @@ pub struct FileReport {
     /// Findings in the order of their places.
     pub findings: Vec<Finding>,
     /// Statements that were not understood.
-    pub skipped: Vec<Span>,
-    /// All statements.
+    pub skipped: Vec<Skipped>,
+    /// Included files that were not found and may declare something.
+    pub missing: Vec<Skipped>,
+    /// Texts of included files into which a place leads: `FileId(1)` is the first of them.
+    pub included: Vec<SourceFile>,
+    /// Files that were read: itself, and the included ones that no report counts before this one.
+    pub n_files: usize,
+    /// All statements of these files.
     pub n_statements: usize,
-    /// Lines.
+    /// Lines of these files.
     pub n_lines: usize,
+}
+
+/// A statement or an included file that was passed over.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Skipped {
+    /// The file, as in [`Finding::file`].
+    pub file: FileId,
+    /// The place.
+    pub span: Span,
+    /// Why.
+    pub reason: String,
+}
+
+impl FileReport {
+    /// All texts that places of this report lead into.
+    pub fn sources(&self) -> SourceMap {
+        let mut map = SourceMap::new();
+        map.add(SourceFile::new(self.path.clone(), self.text.clone()));
+        for file in &self.included {
+            map.add(file.clone());
+        }
+        map
+    }
+}
+
+/// A file between parsing and checking.
+struct Parsed {
+    tree: Tree,
+    form: Form,
+    model: Model,
+    inlined: Inlined,
 }
 
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
-    let parsed: Vec<(Tree, Form, Model)> = in_parallel(inputs, |input| {
-        let (tree, form) = parse_file(&input.path, &input.bytes);
+    let mut parsed: Vec<Parsed> = in_parallel(inputs, |input| {
+        let (tree, form) = parse_file(&input.path, &input.bytes, &options.reading);
         let model = Model::new(&tree);
-        (tree, form, model)
+        Parsed { tree, form, model, inlined: Inlined::default() }
     });
-    let mut known_procedures = HashSet::new();
-    for (tree, _, model) in &parsed {
-        known_procedures.extend(procedures(tree, model));
-    }
-    let work: Vec<(&Input, &(Tree, Form, Model))> = inputs.iter().zip(&parsed).collect();
-    in_parallel(&work, |(input, (tree, form, model))| {
-        let context = FileContext { tree, model, known_procedures: &known_procedures, options };
-        let mut findings = check_file(context);
+    let program = learn(inputs, &mut parsed, options);
+    let owners = owners(&parsed);
+    let work: Vec<(u32, &Input, &Parsed)> = inputs
+        .iter()
+        .zip(&parsed)
+        .enumerate()
+        .map(|(i, (input, parsed))| (i as u32, input, parsed))
+        .collect();
+    let mut reports = in_parallel(&work, |&(i, input, parsed)| {
+        let mut findings = check_file(context(parsed, &program, options));
         findings.retain(|finding| is_wanted(finding, options));
-        FileReport {
-            path: input.path.clone(),
-            text: text_of(&input.bytes),
-            form: *form,
-            findings,
-            skipped: tree
-                .statements
-                .iter()
-                .filter(|statement| matches!(statement.kind, StatementKind::Unknown))
-                .map(|statement| statement.span)
-                .collect(),
-            n_statements: tree.statements.len(),
-            n_lines: input.bytes.split(|&byte| byte == b'\n').count()
-                - usize::from(input.bytes.ends_with(b"\n")),
+        report(i, input, parsed, findings, &owners)
+    });
+    say_once(&mut reports);
+    reports
+}
+
+/// What is said about a file; `owners` tells which of the files that it includes it speaks for.
+fn report(
+    i: u32,
+    input: &Input,
+    parsed: &Parsed,
+    mut findings: Vec<Finding>,
+    owners: &HashMap<Arc<str>, u32>,
+) -> FileReport {
+    let Parsed { tree, form, model, .. } = parsed;
+    let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(&i);
+    let mut locator = Locator { origin: &tree.origin, texts: Vec::new() };
+    for finding in &mut findings {
+        (finding.file, finding.span) = locator.locate(finding.span);
+        for related in &mut finding.related {
+            (related.file, related.span) = locator.locate(related.span);
         }
-    })
+    }
+    let mut skipped = Vec::new();
+    let mut n_statements = 0;
+    for statement in &tree.statements {
+        if !is_own(&tree.origin.place(statement.span)) {
+            continue;
+        }
+        n_statements += 1;
+        if matches!(statement.kind, StatementKind::Unknown) {
+            let (file, span) = locator.locate(statement.span);
+            skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+        }
+    }
+    let mut missing: Vec<Skipped> = model
+        .units
+        .iter()
+        .flat_map(|unit| &unit.includes)
+        .filter(|include| include.may_hold_names() && is_own(&tree.origin.place(include.span)))
+        .map(|include| {
+            let (file, span) = locator.locate(include.span);
+            Skipped { file, span, reason: format!("`{}` was found nowhere", include.name) }
+        })
+        .collect();
+    // A file that is included twice says everything twice.
+    skipped.sort();
+    skipped.dedup();
+    missing.sort();
+    missing.dedup();
+    let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(&i));
+    let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
+    FileReport {
+        path: input.path.clone(),
+        text: text_of(&input.bytes),
+        form: *form,
+        findings,
+        skipped,
+        missing,
+        n_files: 1 + own.count(),
+        included: locator.texts.into_iter().map(|(_, text)| text).collect(),
+        n_statements,
+        n_lines: n_lines(&input.bytes) + included_lines,
+    }
+}
+
+/// Which input reports on which file: itself, and on each included file that is no input the first one including it.
+fn owners(parsed: &[Parsed]) -> HashMap<Arc<str>, u32> {
+    let mut owners = HashMap::new();
+    for (i, parsed) in parsed.iter().enumerate() {
+        owners.insert(parsed.tree.origin.files[0].path.clone(), i as u32);
+    }
+    for (i, parsed) in parsed.iter().enumerate() {
+        for file in &parsed.tree.origin.files[1..] {
+            owners.entry(file.path.clone()).or_insert(i as u32);
+        }
+    }
+    owners
+}
+
+/// Turns places of an expanded text into places in files, and gathers the texts of those.
+struct Locator<'a> {
+    origin: &'a Origin,
+    texts: Vec<(u32, SourceFile)>,
+}
+
+impl Locator<'_> {
+    fn locate(&mut self, span: Span) -> (FileId, Span) {
+        let place = self.origin.place(span);
+        if place.file == 0 {
+            return (FileId(0), place.span);
+        }
+        let known = self.texts.iter().position(|(file, _)| *file == place.file);
+        let i = known.unwrap_or_else(|| {
+            let file = &self.origin.files[place.file as usize];
+            self.texts.push((place.file, SourceFile::new(&*file.path, text_of(&file.bytes))));
+            self.texts.len() - 1
+        });
+        (FileId(i as u32 + 1), place.span)
+    }
+}
+
+/// A finding in an included file stands in the report of each file that includes it; the first one is enough.
+fn say_once(reports: &mut [FileReport]) {
+    let mut seen = HashSet::new();
+    for report in reports {
+        let FileReport { findings, included, .. } = report;
+        findings.retain(|finding| match finding.file.0.checked_sub(1) {
+            Some(i) => {
+                let path = included[i as usize].path().to_string();
+                seen.insert((path, finding.span, finding.rule, finding.message.clone()))
+            }
+            None => true,
+        });
+    }
+}
+
+fn n_lines(bytes: &[u8]) -> usize {
+    bytes.split(|&byte| byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"))
+}
+
+fn context<'a>(parsed: &'a Parsed, program: &'a Program, options: &'a Options) -> FileContext<'a> {
+    FileContext { tree: &parsed.tree, model: &parsed.model, program, inlined: &parsed.inlined, options }
+}
+
+/// Gathers what the files know about each other: modules and procedures, and then what each procedure does for its
+/// callers, each behind those that it calls itself.
+fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program {
+    let mut program = Program::default();
+    for (input, parsed) in inputs.iter().zip(parsed.iter()) {
+        program.modules.add(&parsed.tree, &parsed.model);
+        program.procedures.add(&input.path, &parsed.tree, &parsed.model);
+    }
+    let units: Vec<ProcedureId> = parsed
+        .iter()
+        .enumerate()
+        .flat_map(|(file, parsed)| {
+            parsed.model.iter().map(move |(id, _)| ProcedureId { file: file as u32, unit: id.0 })
+        })
+        .collect();
+    let calls = in_parallel(&units, |&id| {
+        let parsed = &parsed[id.file as usize];
+        callees(&parsed.tree, &parsed.model, &program, id)
+    });
+    let calls: BTreeMap<ProcedureId, BTreeSet<ProcedureId>> = units.iter().copied().zip(calls).collect();
+    let wanted = concerned(parsed, &calls);
+    let is_wanted = |id: &ProcedureId| wanted.contains(id);
+    let order = calls.iter().filter(|(id, _)| is_wanted(id));
+    let order = order.map(|(&id, callees)| (id, callees.iter().copied().filter(is_wanted).collect()));
+    for level in levels(&order.collect()) {
+        for &id in &level {
+            let Parsed { tree, model, inlined, .. } = &mut parsed[id.file as usize];
+            inlined.add_unit(tree, model, &program, id);
+        }
+        let summaries = in_parallel(&level, |&id| {
+            let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
+            let unit = parsed.model.unit(UnitId(id.unit));
+            let place = place_of(input, &parsed.tree, unit.name.map_or(Span::at(0), |name| name.span));
+            summarize(context(parsed, &program, options), UnitId(id.unit), place)
+        });
+        program.summaries.extend(level.into_iter().zip(summaries));
+    }
+    program
+}
+
+/// The units that call the library, themselves or through others, and the procedures that these call.
+fn concerned(
+    parsed: &[Parsed],
+    calls: &BTreeMap<ProcedureId, BTreeSet<ProcedureId>>,
+) -> BTreeSet<ProcedureId> {
+    let mut callers: BTreeMap<ProcedureId, Vec<ProcedureId>> = BTreeMap::new();
+    for (&caller, callees) in calls {
+        for &callee in callees {
+            callers.entry(callee).or_default().push(caller);
+        }
+    }
+    let direct = calls.keys().copied().filter(|id| {
+        let parsed = &parsed[id.file as usize];
+        calls_library(&parsed.tree, parsed.model.unit(UnitId(id.unit)))
+    });
+    let mut queue: Vec<ProcedureId> = direct.collect();
+    let mut concerned: BTreeSet<ProcedureId> = queue.iter().copied().collect();
+    while let Some(id) = queue.pop() {
+        for &caller in callers.get(&id).map_or(&[][..], Vec::as_slice) {
+            if concerned.insert(caller) {
+                queue.push(caller);
+            }
+        }
+    }
+    let callees: Vec<ProcedureId> = concerned.iter().flat_map(|id| &calls[id]).copied().collect();
+    concerned.extend(callees);
+    concerned
+}
+
+/// A place as messages of other files name it.
+fn place_of(input: &Input, tree: &Tree, span: Span) -> String {
+    let place = tree.origin.place(span);
+    let (path, bytes) = match place.file {
+        0 => (&*input.path, input.bytes.as_slice()),
+        file => {
+            let file = &tree.origin.files[file as usize];
+            (&*file.path, &*file.bytes)
+        }
+    };
+    let before = &bytes[..bytes.len().min(place.span.start as usize)];
+    format!("{path}:{}", before.iter().filter(|&&byte| byte == b'\n').count() + 1)
 }
 
 /// Checks one text on its own.
@@ -103,17 +335,6 @@ fn is_wanted(finding: &Finding, options: &Options) -> bool {
         });
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
-}
-
-fn procedures<'a>(tree: &'a Tree, model: &'a Model) -> impl Iterator<Item = String> + 'a {
-    model
-        .units
-        .iter()
-        .filter(|unit| {
-            matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure)
-        })
-        .filter_map(|unit| unit.name)
-        .map(|name| tree.symbols.name(name.symbol).to_string())
 }
 
 /// The text with every byte that belongs to no character replaced by one `?`, so that offsets stay.

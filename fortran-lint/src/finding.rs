@@ -1,6 +1,6 @@
 //! What a rule has to say. Never rendered here.
 
-use rma_source::Span;
+use rma_source::{FileId, Span};
 
 pub use rma_source::Level;
 
@@ -13,6 +13,9 @@ pub struct Finding {
     pub level: Level,
     /// The primary place.
     pub span: Span,
+    /// The file of that place, among those of the report. Rules leave it at the first one and give places in the
+    /// expanded text; [`crate::check`] turns them into places in files.
+    pub file: FileId,
     /// What is at the primary place, if the sentence does not tell.
     pub label: &'static str,
     /// One sentence.
@@ -32,6 +35,8 @@ pub struct Finding {
 pub struct Related {
     /// The place.
     pub span: Span,
+    /// The file of that place, as in [`Finding::file`].
+    pub file: FileId,
     /// What is there.
     pub message: String,
 }

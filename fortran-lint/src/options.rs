@@ -1,6 +1,7 @@
 //! What a run was asked for. Never read from the command line here.
 
 use crate::finding::Level;
+use crate::source::Reading;
 
 /// The language standard that remedies are judged by.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -35,6 +36,8 @@ pub struct Options {
     pub standard: Standard,
     /// Procedures that count as opaque although they are in the sources.
     pub dummies: Vec<String>,
+    /// How files are read.
+    pub reading: Reading,
 }
 
 impl Default for Options {
@@ -44,6 +47,7 @@ impl Default for Options {
             min_level: Level::Note,
             standard: Standard::default(),
             dummies: Vec::new(),
+            reading: Reading::default(),
         }
     }
 }

@@ -564,7 +564,15 @@ fn temporaries_as_buffers() {
         &h05,
         &["error FR16 x: call MPI_IRECV(x, size(x), MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)"],
     );
-    check_text(&h05.replace("intent(inout) :: x", "intent(inout), contiguous :: x"), &[]);
+    // Then the caller packs the row around the call of the wrapper, and that is too short as well.
+    check_text(
+        &h05.replace("intent(inout) :: x", "intent(inout), contiguous :: x"),
+        &["error FR16 a: call post(a(5,:), req)"],
+    );
+    check_text(
+        &h05.replace("x(:)", "x(*)").replace("size(x)", "10"),
+        &["error FR16 a: call post(a(5,:), req)"],
+    );
     let section = h05.replace("call MPI_IRECV(x,", "call MPI_IRECV(x(2:),");
     check_text(
         &section,

@@ -2,6 +2,7 @@
 //! jobs live in one process.
 #![forbid(unsafe_code)]
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -13,14 +14,45 @@ use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::wire::Wire;
 
+/// How many copies there are of the memory that the runtime allocates for windows.
+///
+/// A program that keeps the rules gives the same results in both. One that omits a call shows it under `Separate`: the
+/// owner's loads find old values, always. The default is a job's: [`Job::memory_model`](crate::Job::memory_model), or
+/// `RMA_MEMORY_MODEL=separate` in the environment; a window's own is set by
+/// [`WindowOptions`](crate::WindowOptions::memory_model).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryModel {
+    /// One, which the owner and all others use.
+    #[default]
+    Unified,
+    /// Two: the owner uses a private one, the others a public one, and what has changed moves in the owner's calls, as late
+    /// as the rules allow. See [`Window::create`](crate::Window::create).
+    Separate,
+}
+
+impl MemoryModel {
+    /// The model that goes by a name.
+    pub(crate) fn named(name: &str) -> Option<MemoryModel> {
+        match name {
+            "unified" => Some(MemoryModel::Unified),
+            "separate" => Some(MemoryModel::Separate),
+            _ => None,
+        }
+    }
+}
+
 /// What one rank of a job has. Teams and windows share it.
 pub(crate) struct RankContext {
     segment: Arc<Segment>,
     arena: Arc<Arena>,
     rank: Rank,
-    limit: Option<Duration>,
+    /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
+    limit_ns: AtomicU64,
+    memory_model: MemoryModel,
     patience: Patience,
     home_thread: ThreadId,
+    /// The threads that the process had when the job began, where ranks are threads of one process.
+    threads_before: Arc<[u32]>,
     /// The process that must stay the parent, where the launcher is to be watched.
     parent: Option<u32>,
     /// How ranks are reached that share no memory with this one, if the job has such.
@@ -48,6 +80,13 @@ impl Drop for RankContext {
     }
 }
 
+/// Stands for no time limit.
+const NO_LIMIT: u64 = u64::MAX;
+
+fn nanoseconds(limit: Duration) -> u64 {
+    u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT)
+}
+
 /// Allocations of a rank between two looks at its retired blocks, when there are many.
 const RETIRED_UNCHECKED_MAX: usize = 64;
 
@@ -63,15 +102,40 @@ impl RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
-            limit,
+            limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
+            memory_model: MemoryModel::default(),
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
             wire,
+            threads_before: Arc::default(),
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
             segment,
         }
+    }
+
+    /// The context of a rank that shares its process with others, and with threads that were there before.
+    pub(crate) fn beside(self, threads_before: Arc<[u32]>) -> RankContext {
+        let mut context = self;
+        context.threads_before = threads_before;
+        context
+    }
+
+    /// Threads of the process that no rank of this job has made.
+    pub(crate) fn threads_before(&self) -> &[u32] {
+        &self.threads_before
+    }
+
+    /// Sets the memory model of windows that say nothing else.
+    pub(crate) fn with_memory_model(mut self, memory_model: MemoryModel) -> RankContext {
+        self.memory_model = memory_model;
+        self
+    }
+
+    /// The memory model of windows that say nothing else.
+    pub(crate) fn memory_model(&self) -> MemoryModel {
+        self.memory_model
     }
 
     /// Zeroed memory of the segment that belongs to this rank.
@@ -156,8 +220,20 @@ impl RankContext {
     }
 
     /// The time limit of each blocking call.
+    #[inline]
     pub(crate) fn limit(&self) -> Option<Duration> {
-        self.limit
+        // Relaxed: nothing is published by it.
+        match self.limit_ns.load(Ordering::Relaxed) {
+            NO_LIMIT => None,
+            limit => Some(Duration::from_nanos(limit)),
+        }
+    }
+
+    /// Changes the time limit, and gives the one before.
+    pub(crate) fn set_limit(&self, limit: Option<Duration>) -> Option<Duration> {
+        let before = self.limit();
+        self.limit_ns.store(limit.map_or(NO_LIMIT, nanoseconds), Ordering::Relaxed);
+        before
     }
 
     pub(crate) fn patience(&self) -> &Patience {

@@ -78,6 +78,7 @@ mod window;
 pub use element::{And, BasicType, Element, Max, Min, OpCode, Operation, Or, Prod, Replace, Sum, Xor};
 pub use epoch::{Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending, Plain};
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
+pub use job::MemoryModel;
 pub use op::{
     Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
 };
@@ -87,4 +88,4 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, Info, LockKind, Origins};
-pub use window::{LocalView, LocalViewMut, Window};
+pub use window::{LocalView, LocalViewMut, Moved, Returned, Window, WindowOptions};

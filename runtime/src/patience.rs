@@ -59,6 +59,11 @@ impl Patience {
         self.slice
     }
 
+    /// The longest sleep of a waiter that is not on the board, so that whoever notes an end can't wake it.
+    pub(crate) fn unseen_slice(&self) -> Duration {
+        SLICE
+    }
+
     /// Looks until `ready` gives a value or patience is at its end.
     pub(crate) fn spin_and_yield<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
         // Relaxed, here and below: a guess that no other word depends on.

@@ -11,9 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Evidence, Result};
-use crate::job::RankContext;
+use crate::job::{MemoryModel, RankContext};
 use crate::launch::environment::{self, Network, Part};
-use crate::liveness::{self, Act, Needs, WaitFor};
+use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
 use crate::transport::shm::segment::Segment;
@@ -41,17 +41,23 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Job {
     ranks: u32,
     limit: Option<Duration>,
+    memory_model: MemoryModel,
 }
 
 impl Job {
     /// A job of `ranks` ranks without a time limit.
     pub fn new(ranks: u32) -> Job {
-        Job { ranks, limit: None }
+        Job { ranks, limit: None, memory_model: MemoryModel::default() }
     }
 
     /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`] (RMA-PROG-11).
     pub fn time_limit(self, limit: Duration) -> Job {
         Job { limit: Some(limit), ..self }
+    }
+
+    /// Sets how many copies the windows have that the runtime allocates, where they say nothing else.
+    pub fn memory_model(self, memory_model: MemoryModel) -> Job {
+        Job { memory_model, ..self }
     }
 
     /// Runs `body` as every rank and returns what each returned, in the order of ranks, once all have. A rank that never
@@ -90,13 +96,16 @@ impl Job {
         const CALL: &str = "spawn";
         let segment = Segment::create(self.ranks)?;
         create_root(&segment)?;
+        // A job without this knowledge takes every thread for one of a rank.
+        let threads_before: Arc<[u32]> = sys::process::own_threads().unwrap_or_default().into();
         let run_rank = |rank: u32| {
             liveness::join(&segment, rank, std::process::id());
             // The body may leave things half done when it panics, but only things of this rank and of the job,
             // which the others are told about and which end with it.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let context =
-                    Arc::new(RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None, None));
+                let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None, None);
+                let context = context.beside(Arc::clone(&threads_before));
+                let context = Arc::new(context.with_memory_model(self.memory_model));
                 let value = body(&Team::root(Arc::clone(&context)));
                 match context.take_left_open() {
                     None => Ok(value),
@@ -192,18 +201,19 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// ([`Evidence::ReturnedError`], RMA-ERR-02), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
 /// process describes no rank of a job.
 pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode {
-    let (part, limit) = match environment::read(|name| std::env::var_os(name)) {
-        Ok(found) => found,
-        Err(error) => return refuse(&error),
+    let get = |name: &str| std::env::var_os(name);
+    let ((part, limit), memory_model) = match (environment::read(get), environment::memory_model(get)) {
+        (Ok(found), Ok(memory_model)) => (found, memory_model),
+        (Err(error), _) | (_, Err(error)) => return refuse(&error),
     };
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
         Part::Wired { rank, size, network } => join_wired(rank, size, &network, limit),
-        Part::Threads { size } => return run_threads(&Job { ranks: size, limit }, &body),
+        Part::Threads { size } => return run_threads(&Job { ranks: size, limit, memory_model }, &body),
     };
     match joined {
-        Ok(rank) => run_rank(rank, limit, &body),
+        Ok(rank) => run_rank(rank, limit, memory_model, &body),
         Err(error) => refuse(&error),
     }
 }
@@ -346,15 +356,12 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
 fn run_rank<E: Display>(
     joined: Joined,
     limit: Option<Duration>,
+    memory_model: MemoryModel,
     body: &dyn Fn(&Team) -> Result<(), E>,
 ) -> ExitCode {
-    let context = Arc::new(RankContext::new(
-        Arc::clone(&joined.segment),
-        joined.rank,
-        limit,
-        joined.parent,
-        joined.wire.clone(),
-    ));
+    let context =
+        RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
+    let context = Arc::new(context.with_memory_model(memory_model));
     let team = Team::root(Arc::clone(&context));
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.
@@ -379,9 +386,11 @@ fn run_rank<E: Display>(
     }
 }
 
-/// Waits until every rank has ended, in whatever way: until then others may address this rank's memory.
+/// Waits until every rank has ended, in whatever way: until then others may address this rank's memory. The time limit of
+/// blocking calls does not cut that short, as nothing is wrong with ranks that work for longer.
 fn finalize(context: &RankContext, members: &Members) -> Result<()> {
     let segment = context.segment();
+    context.set_limit(None);
     let what = WaitFor {
         call: "finalize",
         window: None,
@@ -390,6 +399,7 @@ fn finalize(context: &RankContext, members: &Members) -> Result<()> {
         needs: Needs::AnyOf(&[]),
         act: Act::Any,
         detail: None,
+        blocker: NO_BLOCKER,
     };
     context.wait(&segment.header().departures, what, || {
         (liveness::ended(segment) == segment.size()).then_some(())

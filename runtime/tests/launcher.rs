@@ -4,11 +4,11 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::io::BufRead;
+use std::io::{BufRead, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Job, RANKS, assert_gone, assert_nothing_left, run, runs, signal};
+use common::{Job, RANKS, SOON, assert_gone, assert_nothing_left, run, runs, signal};
 
 const TRANSPORTS: [&str; 3] = ["auto", "shm", "local"];
 
@@ -101,12 +101,18 @@ fn leaving_waits_for_everybody() {
     let ended = run("-n 3", "late 700");
     assert_eq!(ended.code(), Some(0), "{ended:#?}");
     assert!(Duration::from_millis(700) <= ended.took);
-    let mut job = Job::start("-n 2", "late 1500");
+    // A time limit of the blocking calls is none of leaving.
+    let leave = std::env::temp_dir().join(format!("rma-leave-{}", std::process::id()));
+    let mut job = Job::start("-n 2 --timeout 0.2", &format!("late_until {}", leave.display()));
     let launcher = job.id();
+    job.wait_line("rank 0 leaves");
     std::thread::sleep(Duration::from_millis(700));
     assert_eq!(common::descendants(launcher).iter().filter(|&&process| runs(process)).count(), 2);
-    job.wait_line("the last rank leaves");
-    assert_eq!(job.end().code(), Some(0));
+    std::fs::write(&leave, "").unwrap();
+    let ended = job.end();
+    std::fs::remove_file(&leave).unwrap();
+    assert_eq!(ended.code(), Some(0), "{ended:#?}");
+    assert_eq!(ended.lines("rank 1 leaves").len(), 1);
 }
 
 // covers: RMA-PROG-10
@@ -195,13 +201,15 @@ fn an_outer_job_does_not_reach_into_an_inner_one() {
 #[test]
 fn signals_are_passed_on() {
     for (name, number) in [("TERM", 15), ("INT", 2)] {
+        if common::ignores(number) {
+            continue; // The launcher would have to ignore it, too: `an_ignored_signal_stays_ignored`.
+        }
         let mut job = Job::start("-n 3", "sleep 50");
         let launcher = job.id();
         let processes = job.processes(3);
         signal(launcher, name);
         let ended = job.end();
-        assert_eq!(ended.code(), Some(128 + number), "{ended:#?}");
-        assert!(ended.took < Duration::from_secs(20));
+        assert_eq!(ended.code(), Some(128 + number as i32), "{ended:#?}");
         ended.says(&format!("the job was ended by signal {number} (SIG{name})"));
         assert_gone(&processes, Duration::ZERO);
         assert_nothing_left(launcher);
@@ -229,9 +237,8 @@ fn a_program_that_ignores_the_request_is_ended() {
 fn what_a_rank_leaves_running_ends_with_it() {
     let ended = Job::start_words(["-n", "1", "sh", "-c", "sleep 1000 & echo $!"], b"").end();
     assert_eq!(ended.code(), Some(0), "{ended:#?}");
-    assert!(ended.took < Duration::from_secs(20));
     let process: u32 = ended.out[0].parse().unwrap();
-    assert_gone(&[process], Duration::from_secs(5));
+    assert_gone(&[process], SOON);
 }
 
 #[test]
@@ -254,12 +261,18 @@ fn a_job_whose_reader_has_gone_runs_on() {
 
 #[test]
 fn an_ignored_signal_stays_ignored() {
-    let script = format!("trap '' HUP; exec {} -n 1 {RANKS} sleep 2", env!("CARGO_BIN_EXE_rma-run"));
-    let mut child = Command::new("sh").args(["-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let script = format!("trap '' HUP; exec {} -n 1 {RANKS} echo", env!("CARGO_BIN_EXE_rma-run"));
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"ready\n").unwrap();
     let mut line = String::new();
     std::io::BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.contains("runs as process"), "{line}");
+    assert!(line.contains("read: ready"), "{line}");
     signal(child.id(), "HUP");
+    // The program reads until here, so that the signal reaches a job that runs.
+    drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
@@ -296,10 +309,15 @@ fn idle_waiters_use_no_processor() {
 #[test]
 fn more_ranks_than_cores_do_not_collapse() {
     for transport in ["shm", "local"] {
-        let ended = run(&format!("-n 8 --timeout 30 --transport {transport}"), "barriers 2000");
+        // 500 barriers take some milliseconds. If a waiter kept its core, each would take many time slices of the
+        // scheduler, and the ranks would use all the processor time that there is.
+        let ended = run(&format!("-n 8 --timeout 60 --transport {transport}"), "barriers 500");
         assert_eq!(ended.code(), Some(0), "{ended:#?}");
-        assert_eq!(ended.lines("is done").len(), 8);
-        // 2000 barriers take some tens of milliseconds; if a spinner kept its core, each would take a time slice.
-        assert!(ended.took < Duration::from_secs(20), "{:?}", ended.took);
+        let used = ended.lines("is done");
+        assert_eq!(used.len(), 8);
+        for line in used {
+            let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            assert!(numbers[1] <= 2000, "{line}");
+        }
     }
 }

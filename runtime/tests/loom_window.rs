@@ -12,6 +12,8 @@ mod primitive {
 
 #[path = "../src/sync/exposure.rs"]
 mod exposure;
+#[path = "../src/sync/marks.rs"]
+mod marks;
 #[path = "../src/sync/phases.rs"]
 mod phases;
 #[path = "../src/sync/state_word.rs"]
@@ -20,7 +22,8 @@ mod state_word;
 use exposure::{Admits, Closing, Exposure, Origin};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use marks::{Marks, words_for};
 use phases::{Broken, Phases, Reason, Way};
 use state_word::{Refusal, Request, Sharing, Slot, StateWord, Turn};
 
@@ -460,4 +463,56 @@ fn a_late_rank_sees_the_break_or_is_seen() {
         late.join().unwrap();
         assert_eq!(broken.get(), Some((0, Reason::TimedOut)));
     });
+}
+
+/// Two origins write and mark while the owner takes marks and reads what they stand for. What it misses it finds the next time,
+/// when the origins are done.
+fn no_mark_is_lost(places: [usize; 2]) {
+    // Two words of marks and the one above them.
+    const BYTES: usize = 65;
+    explore(3, move || {
+        struct Mirror {
+            bytes: [AtomicU32; 2],
+            words: Vec<AtomicU64>,
+        }
+        let mirror = Arc::new(Mirror {
+            bytes: [AtomicU32::new(0), AtomicU32::new(0)],
+            words: (0..words_for(BYTES)).map(|_| AtomicU64::new(0)).collect(),
+        });
+        let origins: Vec<_> = (0..2)
+            .map(|origin| {
+                let mirror = Arc::clone(&mirror);
+                loom::thread::spawn(move || {
+                    mirror.bytes[origin].store(1, Ordering::Relaxed);
+                    Marks::new(&mirror.words, BYTES).add(places[origin], 1);
+                })
+            })
+            .collect();
+        let mut private = [0; 2];
+        let mut import = || {
+            Marks::new(&mirror.words, BYTES).take(|start, len| {
+                for (origin, &place) in places.iter().enumerate() {
+                    if start <= place && place < start + len {
+                        private[origin] = mirror.bytes[origin].load(Ordering::Relaxed);
+                    }
+                }
+            });
+        };
+        import();
+        for origin in origins {
+            origin.join().unwrap();
+        }
+        import();
+        assert_eq!(private, [1, 1]);
+    });
+}
+
+#[test]
+fn no_mark_of_one_word_is_lost() {
+    no_mark_is_lost([3, 4]);
+}
+
+#[test]
+fn no_mark_of_two_words_is_lost() {
+    no_mark_is_lost([3, 64]);
 }

@@ -36,7 +36,7 @@ const MODULES: [(&str, &[&str]); 17] = [
     ("job", &["error", "patience", "rank", "transport"]),
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
     ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "transport"]),
-    ("launch", &["error", "liveness", "sys", "team", "transport"]),
+    ("launch", &["error", "job", "liveness", "sys", "team", "transport"]),
     ("run", &["error", "job", "launch", "liveness", "sys", "team", "transport"]),
     ("op", &["element", "error"]),
     ("window", &["element", "error", "job", "liveness", "op", "sync", "team", "trace", "transport"]),

@@ -4,15 +4,23 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use fortran_lint::check::{Input, check};
 use fortran_lint::finding::Level;
+use fortran_lint::form::Form;
 use fortran_lint::options::{Options, Standard};
 use fortran_lint::report::{Summary, json, text};
 use fortran_lint::rules::{RULES, Role, find};
+use fortran_lint::source::Reading;
 use rma_source::render::Colour;
+
+#[path = "fortran-lint/disk.rs"]
+mod disk;
+
+use disk::Disk;
 
 /// Extensions of files that are looked at in folders; a file named on the command line is always read.
 const EXTENSIONS: &[&str] =
@@ -68,7 +76,16 @@ struct CheckArguments {
     /// Count a procedure as opaque although it is in the sources
     #[arg(long, value_name = "NAME")]
     dummy: Vec<String>,
-    /// List the statements that were not understood
+    /// The source form of all files; without it each file's content decides
+    #[arg(long, value_enum)]
+    form: Option<FormName>,
+    /// A folder in which included files are looked for
+    #[arg(short = 'I', long = "include", value_name = "FOLDER")]
+    include: Vec<PathBuf>,
+    /// A macro that no file defines: NAME=text or NAME(a,b)=text
+    #[arg(short = 'D', long = "define", value_name = "MACRO")]
+    define: Vec<String>,
+    /// List the statements that were not understood and the included files that were not found
     #[arg(long)]
     show_skipped: bool,
     /// Print figures about the run
@@ -80,6 +97,12 @@ struct CheckArguments {
 enum Format {
     Text,
     Json,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FormName {
+    Fixed,
+    Free,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -159,7 +182,7 @@ fn run_check(arguments: &CheckArguments) -> ExitCode {
             }
         }
     }
-    let reports = check(&inputs, &options(arguments));
+    let reports = check(&inputs, &options(arguments, Disk::new(&arguments.paths)));
     let summary = Summary::new(&reports);
     match arguments.format {
         Format::Text => {
@@ -188,7 +211,7 @@ fn run_check(arguments: &CheckArguments) -> ExitCode {
     }
 }
 
-fn options(arguments: &CheckArguments) -> Options {
+fn options(arguments: &CheckArguments, files: Disk) -> Options {
     Options {
         select: arguments.select.clone(),
         min_level: match arguments.min_level {
@@ -207,6 +230,16 @@ fn options(arguments: &CheckArguments) -> Options {
             Std::F2023 => Standard::F2023,
         },
         dummies: arguments.dummy.clone(),
+        reading: Reading {
+            form: arguments.form.map(|form| match form {
+                FormName::Fixed => Form::Fixed,
+                FormName::Free => Form::Free,
+            }),
+            forms: Vec::new(),
+            include_paths: arguments.include.iter().map(|path| path.display().to_string()).collect(),
+            macros: arguments.define.clone(),
+            files: Arc::new(files),
+        },
     }
 }
 

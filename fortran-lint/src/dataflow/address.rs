@@ -15,12 +15,19 @@ pub struct HiddenBuffers {
     by_argument: HashMap<(u32, usize), Vec<Symbol>>,
     /// Calls of the address routine whose result went into a datatype.
     feeding: HashSet<u32>,
+    /// By call that makes a datatype: the dummy arguments that its displacements are made of.
+    dummies: HashMap<u32, Vec<Symbol>>,
 }
 
 impl HiddenBuffers {
     /// The variables behind MPI_BOTTOM at a position of a call.
     pub fn of(&self, call: u32, position: usize) -> &[Symbol] {
         self.by_argument.get(&(call, position)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The dummy arguments whose values, or whose addresses, are the displacements of a datatype that a call makes.
+    pub fn dummies_of(&self, call: u32) -> &[Symbol] {
+        self.dummies.get(&call).map_or(&[], Vec::as_slice)
     }
 
     /// Whether this call of the address routine served a datatype and is no attempt at a remedy.
@@ -34,24 +41,40 @@ impl HiddenBuffers {
 struct Reach {
     variables: BTreeSet<Symbol>,
     calls: BTreeSet<u32>,
+    /// Dummy arguments that may hold addresses of the caller's variables.
+    dummies: BTreeSet<Symbol>,
 }
 
 impl Reach {
     fn join(&mut self, other: &Reach) {
         self.variables.extend(&other.variables);
         self.calls.extend(&other.calls);
+        self.dummies.extend(&other.dummies);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.variables.is_empty() && self.dummies.is_empty()
     }
 }
 
 struct Follower<'a> {
     tree: &'a Tree,
+    dummies: &'a [Symbol],
     reach: HashMap<Symbol, Reach>,
     out: HiddenBuffers,
 }
 
 pub(super) fn follow(analysis: &Analysis<'_>) -> HiddenBuffers {
     let (tree, flow) = (analysis.file.tree, &analysis.flow);
-    let mut follower = Follower { tree, reach: HashMap::new(), out: HiddenBuffers::default() };
+    let mut follower = Follower {
+        tree,
+        dummies: &analysis.unit.dummies,
+        reach: HashMap::new(),
+        out: HiddenBuffers::default(),
+    };
+    for &dummy in &analysis.unit.dummies {
+        follower.reach.insert(dummy, Reach { dummies: BTreeSet::from([dummy]), ..Reach::default() });
+    }
     for (i, node) in flow.nodes.iter().enumerate() {
         let Some(statement) = node.statement else { continue };
         if let StatementKind::Assignment { target, value } = tree.statements[statement as usize].kind {
@@ -123,7 +146,7 @@ impl Follower<'_> {
     fn assign(&mut self, target: ExprId, value: Reach) {
         let Some(root) = self.tree.root(target) else { return };
         let is_whole = matches!(self.tree.expr(target).kind, ExprKind::Name(_));
-        if value.variables.is_empty() && !self.reach.contains_key(&root) {
+        if value.is_empty() && !self.reach.contains_key(&root) {
             return;
         }
         let reach = self.reach.entry(root).or_default();
@@ -140,7 +163,11 @@ impl Follower<'_> {
             Class::Address => {
                 let location = call.part(Part::Location).and_then(|arg| self.tree.root(arg));
                 if let (Some(location), Some(address)) = (location, call.part(Part::Address)) {
-                    let reach = Reach { variables: BTreeSet::from([location]), calls: BTreeSet::from([id]) };
+                    let reach = Reach {
+                        variables: BTreeSet::from([location]),
+                        calls: BTreeSet::from([id]),
+                        dummies: BTreeSet::new(),
+                    };
                     self.assign(address, reach);
                 }
             }
@@ -152,6 +179,10 @@ impl Follower<'_> {
                     }
                 }
                 self.out.feeding.extend(&reach.calls);
+                let mut dummies: Vec<Symbol> = reach.dummies.iter().copied().collect();
+                // An address that is taken in here hides a dummy argument as well.
+                dummies.extend(reach.variables.iter().filter(|name| self.dummies.contains(name)));
+                self.out.dummies.insert(id, dummies);
                 if let Some(newtype) = call.part(Part::NewType) {
                     self.assign(newtype, reach);
                 }

@@ -1,17 +1,24 @@
 //! One unit, ready for the rules: events, operations, windows and walks over its control flow. Never reports.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::address::{HiddenBuffers, follow};
 use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intrinsic};
 use super::handle::{Copies, overlap};
+use super::inline::Inlined;
 use super::operation::{Handle, Operation, Window};
-use crate::model::{Flow, IsArgument, Model, Resolved, Storage, Unit, UnitId, may_be_changed_by_call};
+use crate::model::{
+    Flow, IsArgument, Model, Modules, Resolved, Storage, Unit, UnitId, may_be_changed_by_call,
+};
 use crate::mpi::{Class, Part};
 use crate::options::Options;
 use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
+use crate::program::{Actual, Certainty, Dummy, Effect, Program, Use};
+
+/// USE is followed no further than this for the binding.
+const USE_DEPTH_MAX: usize = 8;
 
 /// What a file's units share.
 #[derive(Clone, Copy)]
@@ -20,8 +27,10 @@ pub struct FileContext<'a> {
     pub tree: &'a Tree,
     /// The units.
     pub model: &'a Model,
-    /// Procedures defined in the sources given, in lower case.
-    pub known_procedures: &'a HashSet<String>,
+    /// What the files of the run know about each other.
+    pub program: &'a Program,
+    /// What its calls of summed-up procedures bring.
+    pub inlined: &'a Inlined,
     /// What was asked for.
     pub options: &'a Options,
 }
@@ -91,13 +100,15 @@ impl<'a> Analysis<'a> {
     /// Prepares a unit; `None` when it calls nothing of interest.
     pub fn new(file: FileContext<'a>, id: UnitId) -> Option<Analysis<'a>> {
         let unit = file.model.unit(id);
-        if !calls_library(file.tree, unit) {
-            return None;
-        }
+        (calls_library(file.tree, unit) || has_effects(file, unit)).then(|| Analysis::whole(file, id))
+    }
+
+    /// Prepares a unit, whatever it calls.
+    pub fn whole(file: FileContext<'a>, id: UnitId) -> Analysis<'a> {
+        let unit = file.model.unit(id);
         let flow = Flow::new(file.tree, unit);
-        let Events { events, starts, calls, aliases } =
-            Collector::new(file.tree, file.model, id).collect(&flow);
-        let copies = Copies::new(file.tree, &flow);
+        let Events { events, starts, calls, aliases } = Collector::new(file, id).collect(&flow);
+        let copies = Copies::new(file, id, &flow);
         let mut analysis = Analysis {
             file,
             id,
@@ -116,15 +127,15 @@ impl<'a> Analysis<'a> {
         };
         analysis.hidden = follow(&analysis);
         (analysis.operations, analysis.windows) = analysis.find_operations();
-        Some(analysis)
+        analysis
     }
 
     /// What a name means here.
     pub fn resolve(&self, name: Symbol) -> Rc<Resolved> {
         let mut cache = self.resolved.borrow_mut();
-        let entry = cache
-            .entry(name)
-            .or_insert_with(|| Rc::new(self.file.model.resolve(self.file.tree, self.id, name)));
+        let entry = cache.entry(name).or_insert_with(|| {
+            Rc::new(self.file.model.resolve(self.file.tree, &self.file.program.modules, self.id, name))
+        });
         Rc::clone(entry)
     }
 
@@ -189,6 +200,29 @@ impl<'a> Analysis<'a> {
             }
         }
         reaches_end
+    }
+
+    /// Whether the end of the unit can be reached without an event that stops the way.
+    pub fn can_bypass(&self, mut stops: impl FnMut(u32, &Event) -> bool) -> bool {
+        let mut seen = vec![false; self.flow.nodes.len()];
+        let mut queue = self.flow.entries.clone();
+        while let Some(node) = queue.pop() {
+            if std::mem::replace(&mut seen[node as usize], true) {
+                continue;
+            }
+            let range = self.starts[node as usize]..self.starts[node as usize + 1];
+            if range.into_iter().any(|i| stops(i, &self.events[i as usize])) {
+                continue;
+            }
+            let next = &self.flow.nodes[node as usize].next;
+            if next.is_empty() {
+                return true;
+            }
+            // A counted loop is taken to run.
+            let zero_trip = self.flow.nodes[node as usize].zero_trip;
+            queue.extend(next.iter().filter(|&&next| zero_trip != Some(next)));
+        }
+        false
     }
 
     fn scan(&self, from: u32, node: u32, visit: &mut impl FnMut(u32, &Event) -> Step) -> Step {
@@ -274,13 +308,16 @@ impl<'a> Analysis<'a> {
             return false;
         }
         match to {
-            PassedTo::User(call) => self.is_opaque(&self.calls[call as usize]),
+            PassedTo::User(call) => self.reloads_behind(call, event),
+            PassedTo::Library(call, _) if self.is_read_only(call, event) => false,
             PassedTo::Library(call, part) => match part {
                 // Open MPI declares that dummy INTENT(IN) in its module `mpi`.
-                Part::Location => self.binding != Binding::UseMpi,
+                Part::Location => self.binding_of(call) != Binding::UseMpi,
                 Part::Buffer(direction) => {
                     let is_sync = self.class_of(call) == Some(Class::SyncReg);
-                    is_sync || direction.writes() || matches!(self.binding, Binding::Mpif | Binding::Unknown)
+                    is_sync
+                        || direction.writes()
+                        || matches!(self.binding_of(call), Binding::Mpif | Binding::Unknown)
                 }
                 _ => true,
             },
@@ -292,7 +329,10 @@ impl<'a> Analysis<'a> {
         let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
         own == variable
             && match to {
-                PassedTo::User(call) => self.is_opaque(&self.calls[call as usize]),
+                PassedTo::User(call) => {
+                    self.is_opaque(&self.calls[call as usize])
+                        || self.dummy_of(call, event).is_some_and(|dummy| dummy.usage.is_shielded)
+                }
                 PassedTo::Library(..) => true,
             }
     }
@@ -303,7 +343,74 @@ impl<'a> Analysis<'a> {
         if self.file.options.dummies.iter().any(|dummy| dummy.eq_ignore_ascii_case(name)) {
             return true;
         }
-        !self.file.known_procedures.contains(name) && !is_intrinsic(name)
+        !self.file.program.procedures.has(name) && !is_intrinsic(name)
+    }
+
+    /// Whether the compiler must load a variable again behind a call of a procedure of the program or of an unknown
+    /// library.
+    fn reloads_behind(&self, call: u32, event: &Event) -> bool {
+        self.is_opaque(&self.calls[call as usize])
+            || self
+                .dummy_of(call, event)
+                .is_some_and(|dummy| dummy.usage.is_shielded && !dummy.attributes.has(Attributes::INTENT_IN))
+    }
+
+    /// The effect that a library call of another procedure is.
+    pub fn effect(&self, call: u32) -> Option<&'a Effect> {
+        let (caller, effect) = self.calls[call as usize].within?;
+        let callee = self.calls[caller as usize].callee?;
+        self.file.program.summaries.get(&callee)?.effects.get(effect as usize)
+    }
+
+    /// Whether a call happens whenever its statement is reached.
+    pub fn certainty(&self, call: u32) -> Certainty {
+        self.effect(call).map_or(Certainty::Always, |effect| effect.certainty)
+    }
+
+    /// By which door a call reaches the library.
+    pub fn binding_of(&self, call: u32) -> Binding {
+        self.effect(call).map_or(self.binding, |effect| effect.binding)
+    }
+
+    /// The dummy argument that stands for the actual argument of an event, where the procedure is summed up.
+    pub fn dummy_of(&self, call: u32, event: &Event) -> Option<&'a Dummy> {
+        self.dummy_at(call, event.place()?)
+    }
+
+    /// The dummy argument that stands for an actual argument, where the procedure is summed up.
+    pub fn dummy_at(&self, call: u32, place: ExprId) -> Option<&'a Dummy> {
+        let record = &self.calls[call as usize];
+        let (call, at) = match record.within {
+            None => (call, record.args.iter().position(|arg| *arg == Some(place))?),
+            Some((caller, _)) => {
+                let at = record.args.iter().position(|arg| *arg == Some(place))?;
+                match self.effect(call)?.args.get(at)? {
+                    Actual::Dummy(at, _) => (caller, *at as usize),
+                    _ => return None,
+                }
+            }
+        };
+        let summary = self.file.program.summaries.get(&self.calls[call as usize].callee?)?;
+        summary.dummies.get(at)
+    }
+
+    /// Whether a call leads to procedures that are seen only, so that its effects are all there is to it.
+    pub fn reaches_known_only(&self, call: u32) -> bool {
+        let callee = self.calls[call as usize].callee;
+        let summary = callee.and_then(|callee| self.file.program.summaries.get(&callee));
+        summary.is_some_and(|summary| !summary.calls_unknown)
+    }
+
+    /// How the procedure behind a call uses an argument; anything may happen to it where the procedure is not known.
+    pub fn usage(&self, call: u32, event: &Event) -> Use {
+        let unknown = Use { is_read: true, is_written: true, is_shielded: false, is_given_away: true };
+        self.dummy_of(call, event).map_or(unknown, |dummy| dummy.usage)
+    }
+
+    /// Whether the procedure that hands the variable on promises its caller not to change it.
+    fn is_read_only(&self, call: u32, event: &Event) -> bool {
+        self.calls[call as usize].within.is_some()
+            && self.dummy_of(call, event).is_some_and(|dummy| dummy.attributes.has(Attributes::INTENT_IN))
     }
 
     /// The class of a call.
@@ -333,14 +440,23 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Names of the library among the statements of a unit, or a pointer made from an address.
-fn calls_library(tree: &Tree, unit: &Unit) -> bool {
-    unit.body.iter().any(|step| {
-        let crate::model::Step::Statement(i) = step else { return false };
-        let StatementKind::Call { procedure, .. } = tree.statements[*i as usize].kind else { return false };
-        let ExprKind::Name(name) = tree.expr(procedure).kind else { return false };
-        let name = tree.symbols.name(name);
-        crate::mpi::is_library_name(name) || name == "c_f_pointer"
+/// Whether a unit calls the library itself, or makes a pointer from an address.
+pub fn calls_library(tree: &Tree, unit: &Unit) -> bool {
+    called(tree, unit).any(|(_, name)| crate::mpi::is_library_name(name) || name == "c_f_pointer")
+}
+
+/// Whether it calls procedures that call the library for it.
+fn has_effects(file: FileContext<'_>, unit: &Unit) -> bool {
+    called(file.tree, unit)
+        .any(|(procedure, _)| file.inlined.of(procedure).is_some_and(|inlined| !inlined.effects.is_empty()))
+}
+
+fn called<'a>(tree: &'a Tree, unit: &'a Unit) -> impl Iterator<Item = (ExprId, &'a str)> {
+    unit.body.iter().filter_map(|step| {
+        let crate::model::Step::Statement(i) = step else { return None };
+        let StatementKind::Call { procedure, .. } = tree.statements[*i as usize].kind else { return None };
+        let ExprKind::Name(name) = tree.expr(procedure).kind else { return None };
+        Some((procedure, tree.symbols.name(name)))
     })
 }
 
@@ -354,11 +470,7 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         if uses("mpi") {
             return Some(Binding::UseMpi);
         }
-        let has_header = unit
-            .includes
-            .iter()
-            .any(|name| name.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case("mpif.h")));
-        has_header.then_some(Binding::Mpif)
+        unit.includes_header().then_some(Binding::Mpif)
     };
     let mut next = Some(id);
     while let Some(id) = next {
@@ -366,15 +478,27 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         if let Some(binding) = of_unit(unit) {
             return binding;
         }
-        let handed_on = unit
-            .uses
-            .iter()
-            .filter_map(|used| file.model.module(used.module))
-            .find_map(|module| of_unit(file.model.unit(module)));
+        let handed_on = unit.uses.iter().find_map(|used| {
+            handed_on(&file.program.modules, file.tree.symbols.name(used.module), USE_DEPTH_MAX)
+        });
         if let Some(binding) = handed_on {
             return binding;
         }
         next = unit.parent;
     }
     file.model.units.iter().find_map(of_unit).unwrap_or(Binding::Unknown)
+}
+
+/// The binding that a module hands on to its users.
+fn handed_on(modules: &Modules, name: &str, depth: usize) -> Option<Binding> {
+    match name {
+        "mpi_f08" => return Some(Binding::F08),
+        "mpi" => return Some(Binding::UseMpi),
+        _ if depth == 0 => return None,
+        _ => {}
+    }
+    modules.named(name).iter().find_map(|module| {
+        let by_use = module.uses.iter().find_map(|used| handed_on(modules, &used.module, depth - 1));
+        by_use.or(module.includes_header.then_some(Binding::Mpif))
+    })
 }

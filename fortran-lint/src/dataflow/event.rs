@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use rma_source::Span;
 
-use crate::model::{Flow, Model, Resolved, UnitId};
+use super::FileContext;
+use crate::model::{Flow, Resolved, UnitId};
 use crate::mpi::{self, Part, Procedure};
 use crate::parse::{BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree};
+use crate::program::{Actual, ProcedureId, Summary};
 
 /// How a variable is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +106,10 @@ pub struct Call {
     pub span: Span,
     /// Its event.
     pub event: u32,
+    /// The procedure of the program that is called, where it was summed up.
+    pub callee: Option<ProcedureId>,
+    /// For a library call that a procedure of the program makes: the call of that procedure, and which effect it is.
+    pub within: Option<(u32, u32)>,
 }
 
 impl Call {
@@ -313,8 +319,8 @@ pub fn is_intrinsic(name: &str) -> bool {
 }
 
 pub(super) struct Collector<'a> {
+    file: FileContext<'a>,
     tree: &'a Tree,
-    model: &'a Model,
     unit: UnitId,
     resolved: HashMap<Symbol, Resolved>,
     out: Events,
@@ -322,8 +328,9 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(tree: &'a Tree, model: &'a Model, unit: UnitId) -> Collector<'a> {
-        Collector { tree, model, unit, resolved: HashMap::new(), out: Events::default(), node: 0 }
+    pub(super) fn new(file: FileContext<'a>, unit: UnitId) -> Collector<'a> {
+        let tree = file.tree;
+        Collector { file, tree, unit, resolved: HashMap::new(), out: Events::default(), node: 0 }
     }
 
     pub(super) fn collect(mut self, flow: &Flow) -> Events {
@@ -344,8 +351,10 @@ impl<'a> Collector<'a> {
     }
 
     fn resolve(&mut self, name: Symbol) -> &Resolved {
-        let (tree, model, unit) = (self.tree, self.model, self.unit);
-        self.resolved.entry(name).or_insert_with(|| model.resolve(tree, unit, name))
+        let (file, unit) = (self.file, self.unit);
+        self.resolved
+            .entry(name)
+            .or_insert_with(|| file.model.resolve(file.tree, &file.program.modules, unit, name))
     }
 
     fn statement(&mut self, kind: &StatementKind) {
@@ -505,7 +514,7 @@ impl<'a> Collector<'a> {
         }
         let is_known_function = self.resolve(name).variable.is_some() && !is_intrinsic(text);
         if is_known_function {
-            self.user_call(name, tree.span(base), args);
+            self.user_call(name, base, args);
         } else {
             self.read_list(args);
             // It may as well be an array that comes from elsewhere.
@@ -552,7 +561,7 @@ impl<'a> Collector<'a> {
         let is_plain = matches!(tree.expr(procedure).kind, ExprKind::Name(_));
         match mpi::find(tree.symbols.name(name)).filter(|_| is_plain) {
             Some(known) => self.library_call(name, tree.span(procedure), known, args),
-            None => self.user_call(name, tree.span(procedure), args),
+            None => self.user_call(name, procedure, args),
         }
     }
 
@@ -586,24 +595,62 @@ impl<'a> Collector<'a> {
         self.end_call(call, ordered);
     }
 
-    fn user_call(&mut self, name: Symbol, span: Span, args: List) {
+    fn user_call(&mut self, name: Symbol, procedure: ExprId, args: List) {
         let tree = self.tree;
+        let span = tree.span(procedure);
         let call = self.begin_call(name, None, span);
-        let mut ordered: Vec<Option<ExprId>> = Vec::with_capacity(tree.list(args).len());
-        for &arg in tree.list(args) {
-            let value = match tree.expr(arg).kind {
-                ExprKind::Keyword { value, .. } => value,
-                _ => arg,
-            };
-            self.argument(value, PassedTo::User(call));
-            ordered.push(Some(value));
+        let file = self.file;
+        let inlined = file.inlined.of(procedure);
+        let summary = inlined.and_then(|inlined| file.program.summaries.get(&inlined.callee));
+        let (Some(inlined), Some(summary)) = (inlined, summary) else {
+            let mut ordered: Vec<Option<ExprId>> = Vec::with_capacity(tree.list(args).len());
+            for &arg in tree.list(args) {
+                let value = match tree.expr(arg).kind {
+                    ExprKind::Keyword { value, .. } => value,
+                    _ => arg,
+                };
+                self.argument(value, PassedTo::User(call));
+                ordered.push(Some(value));
+            }
+            self.end_call(call, ordered);
+            return;
+        };
+        self.out.calls[call as usize].callee = Some(inlined.callee);
+        for (at, &arg) in inlined.args.iter().enumerate() {
+            let Some(arg) = arg else { continue };
+            match only_serves_effects(summary, at) {
+                // The library calls behind tell what becomes of it.
+                true if self.tree.root(arg).is_some() => self.subscripts(arg),
+                _ => self.argument(arg, PassedTo::User(call)),
+            }
         }
-        self.end_call(call, ordered);
+        self.end_call(call, inlined.args.clone());
+        for (i, (effect, args)) in summary.effects.iter().zip(&inlined.effects).enumerate() {
+            let made = self.begin_call(name, Some(effect.procedure), span);
+            self.out.calls[made as usize].within = Some((call, i as u32));
+            for (at, &arg) in args.iter().enumerate() {
+                let part = effect.procedure.arguments.get(at).map_or(Part::Other, |argument| argument.part);
+                if let (Some(arg), Some(root)) = (arg, arg.and_then(|arg| tree.root(arg))) {
+                    let variable = self.name_of(root);
+                    let to = PassedTo::Library(made, part);
+                    self.push(tree.span(arg), EventKind::Pass { variable, place: arg, to });
+                }
+            }
+            self.end_call(made, args.clone());
+        }
     }
 
     /// Takes a number for a call; calls among its arguments take later ones and happen earlier.
     fn begin_call(&mut self, name: Symbol, procedure: Option<&'static Procedure>, span: Span) -> u32 {
-        self.out.calls.push(Call { name, procedure, args: Vec::new(), span, event: 0 });
+        self.out.calls.push(Call {
+            name,
+            procedure,
+            args: Vec::new(),
+            span,
+            event: 0,
+            callee: None,
+            within: None,
+        });
         (self.out.calls.len() - 1) as u32
     }
 
@@ -640,6 +687,15 @@ impl<'a> Collector<'a> {
             _ => self.read(arg),
         }
     }
+}
+
+/// Whether a procedure does nothing with a dummy argument but hand it to the library in its effects.
+fn only_serves_effects(summary: &Summary, at: usize) -> bool {
+    let Some(dummy) = summary.dummies.get(at) else { return false };
+    let usage = dummy.usage;
+    let serves = |actual: &Actual| matches!(actual, Actual::Dummy(own, _) if *own as usize == at);
+    !(usage.is_read || usage.is_written || usage.is_given_away)
+        && summary.effects.iter().any(|effect| effect.args.iter().any(serves))
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::model::Flow;
+use super::FileContext;
+use crate::model::{Flow, Step, UnitId, is_shared_name};
 use crate::parse::{ExprId, ExprKind, List, StatementKind, Symbol, Tree};
 
 /// Copies of handles: `r2 = r1`.
@@ -12,8 +13,10 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    pub(super) fn new(tree: &Tree, flow: &Flow) -> Copies {
+    pub(super) fn new(file: FileContext<'_>, unit: UnitId, flow: &Flow) -> Copies {
+        let tree = file.tree;
         let mut copies = Copies::default();
+        copies.join_shared(file, unit);
         for node in &flow.nodes {
             let Some(statement) = node.statement else { continue };
             if let StatementKind::Assignment { target, value } = tree.statements[statement as usize].kind
@@ -24,6 +27,31 @@ impl Copies {
             }
         }
         copies
+    }
+
+    /// A variable of a module or of COMMON has a name of its own here and one that all units share.
+    fn join_shared(&mut self, file: FileContext<'_>, unit: UnitId) {
+        let shared: Vec<(&str, Symbol)> = file
+            .inlined
+            .shared()
+            .filter(|(name, _)| is_shared_name(name))
+            .filter_map(|(name, id)| Some((name, file.tree.root(id)?)))
+            .collect();
+        if shared.is_empty() {
+            return;
+        }
+        for step in &file.model.unit(unit).body {
+            let Step::Statement(i) = step else { continue };
+            let StatementKind::Call { args, .. } = file.tree.statements[*i as usize].kind else { continue };
+            for root in file.tree.list(args).iter().filter_map(|&arg| file.tree.root(arg)) {
+                let resolved = file.model.resolve(file.tree, &file.program.modules, unit, root);
+                let same = shared.iter().find(|(name, _)| resolved.shared_name.as_deref() == Some(*name));
+                match same {
+                    Some(&(_, symbol)) if symbol != root => self.join(root, symbol),
+                    _ => {}
+                }
+            }
+        }
     }
 
     fn leader(&self, name: Symbol) -> Symbol {

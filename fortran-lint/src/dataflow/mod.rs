@@ -4,9 +4,13 @@ mod address;
 mod analysis;
 mod event;
 mod handle;
+mod inline;
 mod operation;
+mod summarize;
 
 pub use address::HiddenBuffers;
-pub use analysis::{Analysis, Binding, FileContext, Protection, Step};
+pub use analysis::{Analysis, Binding, FileContext, Protection, Step, calls_library};
 pub use event::{By, Call, Event, EventKind, PassedTo, is_intrinsic};
+pub use inline::{Inlined, InlinedCall, callees};
 pub use operation::{Handle, Operation, Phase, Window};
+pub use summarize::summarize;

@@ -15,9 +15,28 @@ const LINES_MAX: usize = 2_000;
 /// Points by which the text must outweigh the name.
 const NAME_WEIGHT: i32 = 3;
 
+/// Points by which an included text must outweigh the form of its includer.
+const INCLUDER_WEIGHT: i32 = 7;
+
 /// The form of a text: what its lines look like decides, the file's name breaks ties.
 pub fn detect(path: &str, bytes: &[u8]) -> Form {
-    let mut score = name_score(path);
+    let score = name_score(path) + text_score(bytes);
+    if score < 0 { Form::Fixed } else { Form::Free }
+}
+
+/// The form of an included text: that of the file which includes it, unless its lines contradict clearly.
+pub fn detect_included(bytes: &[u8], includer: Form) -> Form {
+    let score = text_score(bytes);
+    match includer {
+        Form::Free if score < -INCLUDER_WEIGHT => Form::Fixed,
+        Form::Fixed if score > INCLUDER_WEIGHT => Form::Free,
+        _ => includer,
+    }
+}
+
+/// Positive means free.
+fn text_score(bytes: &[u8]) -> i32 {
+    let mut score = 0;
     let mut continues = false;
     for line in bytes.split(|&byte| byte == b'\n').take(LINES_MAX) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -27,7 +46,7 @@ pub fn detect(path: &str, bytes: &[u8]) -> Form {
             continues = mark;
         }
     }
-    if score < 0 { Form::Fixed } else { Form::Free }
+    score
 }
 
 /// Positive means free.

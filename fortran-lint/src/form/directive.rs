@@ -2,6 +2,7 @@
 
 use rma_source::Span;
 
+use super::macros::Sureness;
 use super::{Physical, Reader, is_space};
 
 /// A line that belongs to the C preprocessor.
@@ -24,7 +25,7 @@ pub enum DirectiveKind {
     EndIf,
     /// `#include`, with the name between the quotes or angle brackets.
     Include(String),
-    /// Anything else: `#define`, `#undef`, `#line`, `#pragma`, editor lines.
+    /// Anything else: `#line`, `#pragma`, editor lines; also `#define` and `#undef`, which the reader heeds itself.
     Other,
 }
 
@@ -47,6 +48,11 @@ impl Reader<'_> {
     /// Reads the directive at `line` and moves behind it; lines of a branch that can never be compiled are left out.
     pub(super) fn take_directive(&mut self, line: Physical) -> Directive {
         let (directive, branch) = self.read_directive(line);
+        match directive.kind {
+            DirectiveKind::If => self.n_conditions += 1,
+            DirectiveKind::EndIf => self.n_conditions = self.n_conditions.saturating_sub(1),
+            _ => {}
+        }
         if branch == Branch::Never {
             self.at = self.end_of_branch(self.at);
         }
@@ -83,9 +89,24 @@ impl Reader<'_> {
                 let length = name.find(['"', '>', '\'']).unwrap_or(name.len());
                 DirectiveKind::Include(name[..length].to_string())
             }
+            "define" => {
+                let body = String::from_utf8_lossy(&self.bytes[line.start..last.end]);
+                let body = body.replace("\\\r\n", " ").replace("\\\n", " ");
+                let body = body.trim_start().trim_start_matches('#').trim_start();
+                self.macros.define(&body["define".len()..], self.sureness());
+                DirectiveKind::Other
+            }
+            "undef" => {
+                self.macros.undefine(rest.trim(), self.sureness());
+                DirectiveKind::Other
+            }
             _ => DirectiveKind::Other,
         };
         (Directive { kind, span }, branch)
+    }
+
+    fn sureness(&self) -> Sureness {
+        if self.n_conditions == 0 { Sureness::Always } else { Sureness::Conditional }
     }
 
     /// First byte of the line with the `#else`, `#elif` or `#endif` that ends the branch starting at `at`.

@@ -159,6 +159,9 @@ impl Reader<'_> {
         let mut i = card.text;
         while i < end {
             let byte = self.bytes[i];
+            if quote.is_none() {
+                self.note_macro(line, i, end);
+            }
             match *quote {
                 Some(mark) => {
                     if byte == mark {

@@ -29,7 +29,7 @@ impl Reader<'_> {
         let mut n_open = 0;
         loop {
             self.at = physical.next;
-            match append(line, self.bytes_of(physical), physical.start, &mut quote) {
+            match self.append_free(line, physical, &mut quote) {
                 End::Statement => {
                     self.leave_branches(&mut n_open);
                     break;
@@ -77,59 +77,64 @@ impl Reader<'_> {
             self.at = self.behind_comment(physical);
         }
     }
-}
 
-/// Adds one physical line to the statement.
-fn append(line: &mut LogicalLine, bytes: &[u8], start: usize, quote: &mut Option<u8>) -> End {
-    let mut i = bytes.iter().take_while(|&&byte| is_space(byte)).count();
-    let is_first = line.text.is_empty();
-    if !is_first {
-        match bytes.get(i) {
-            // The token may go on right behind the mark.
-            Some(b'&') => i += 1,
-            // A character context without the mark is an error of the source; its blanks are taken as they are.
-            _ if quote.is_some() => i = 0,
-            _ => line.push(b' ', start + i.saturating_sub(1)),
-        }
-    }
-    while let Some(&byte) = bytes.get(i) {
-        match *quote {
-            Some(mark) => {
-                if byte == b'&' && bytes[i + 1..].iter().all(|&byte| is_space(byte)) {
-                    return End::Continued;
-                }
-                if byte == mark {
-                    *quote = None;
-                }
-                line.push(byte, start + i);
+    /// Adds one physical line to the statement.
+    fn append_free(&self, line: &mut LogicalLine, physical: Physical, quote: &mut Option<u8>) -> End {
+        let (bytes, start) = (self.bytes_of(physical), physical.start);
+        let mut i = bytes.iter().take_while(|&&byte| is_space(byte)).count();
+        let is_first = line.text.is_empty();
+        if !is_first {
+            match bytes.get(i) {
+                // The token may go on right behind the mark.
+                Some(b'&') => i += 1,
+                // A character context without the mark is an error of the source; its blanks are taken as they are.
+                _ if quote.is_some() => i = 0,
+                _ => line.push(b' ', start + i.saturating_sub(1)),
             }
-            None => match byte {
-                b'!' => return End::Statement,
-                b'&' if rest_is_comment(&bytes[i + 1..]) => return End::Continued,
-                b'\'' | b'"' => {
-                    *quote = Some(byte);
+        }
+        while let Some(&byte) = bytes.get(i) {
+            if quote.is_none() {
+                self.note_macro(line, start + i, physical.end);
+            }
+            match *quote {
+                Some(mark) => {
+                    if byte == b'&' && bytes[i + 1..].iter().all(|&byte| is_space(byte)) {
+                        return End::Continued;
+                    }
+                    if byte == mark {
+                        *quote = None;
+                    }
                     line.push(byte, start + i);
                 }
-                b'h' | b'H' => {
-                    let length = hollerith_length(line.text.as_bytes()).filter(|&(_, n)| n < bytes.len() - i);
-                    match length {
-                        Some((digits, n)) => {
-                            replace_hollerith(line, digits, n, start + i);
-                            i += n;
-                        }
-                        None => line.push(b'h', start + i),
+                None => match byte {
+                    b'!' => return End::Statement,
+                    b'&' if rest_is_comment(&bytes[i + 1..]) => return End::Continued,
+                    b'\'' | b'"' => {
+                        *quote = Some(byte);
+                        line.push(byte, start + i);
                     }
-                }
-                _ if is_space(byte) => line.push(b' ', start + i),
-                _ if byte.is_ascii() => line.push(byte.to_ascii_lowercase(), start + i),
-                _ => line.push(FOREIGN, start + i),
-            },
+                    b'h' | b'H' => {
+                        let length =
+                            hollerith_length(line.text.as_bytes()).filter(|&(_, n)| n < bytes.len() - i);
+                        match length {
+                            Some((digits, n)) => {
+                                replace_hollerith(line, digits, n, start + i);
+                                i += n;
+                            }
+                            None => line.push(b'h', start + i),
+                        }
+                    }
+                    _ if is_space(byte) => line.push(b' ', start + i),
+                    _ if byte.is_ascii() => line.push(byte.to_ascii_lowercase(), start + i),
+                    _ => line.push(FOREIGN, start + i),
+                },
+            }
+            i += 1;
         }
-        i += 1;
+        // A character literal does not go on without a mark.
+        *quote = None;
+        End::Statement
     }
-    // A character literal does not go on without a mark.
-    *quote = None;
-    End::Statement
 }
 
 fn rest_is_comment(rest: &[u8]) -> bool {

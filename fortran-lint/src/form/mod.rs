@@ -8,11 +8,15 @@ mod detect;
 mod directive;
 mod fixed;
 mod free;
+mod macros;
 
-pub use detect::{Form, detect};
+pub use detect::{Form, detect, detect_included};
 pub use directive::{Directive, DirectiveKind};
+pub use macros::Macros;
 
 use rma_source::Span;
+
+use macros::MacroId;
 
 /// Longest logical line that is kept; what lies beyond is dropped and the statement counts as skipped.
 pub const LOGICAL_LINE_BYTES_MAX: usize = 1 << 20;
@@ -27,6 +31,8 @@ struct Run {
     at: u32,
     /// First byte in the file.
     source: u32,
+    /// Zero where the file has the same characters; otherwise all of them stand for so many bytes of it.
+    width: u32,
 }
 
 /// One logical line; the buffers are reused from line to line.
@@ -44,6 +50,17 @@ pub struct LogicalLine {
     pub is_cut: bool,
     /// The line is longer than [`LOGICAL_LINE_BYTES_MAX`].
     pub is_too_long: bool,
+    /// Names of macros in order.
+    uses: Vec<MacroUse>,
+}
+
+/// A name in a logical line that a macro has.
+#[derive(Clone, Copy, Debug)]
+struct MacroUse {
+    /// First byte in the logical line.
+    at: u32,
+    length: u32,
+    id: MacroId,
 }
 
 impl LogicalLine {
@@ -57,6 +74,7 @@ impl LogicalLine {
         let at = at as u32;
         let i = self.runs.partition_point(|run| run.at <= at);
         match i.checked_sub(1).and_then(|i| self.runs.get(i)) {
+            Some(run) if run.width > 0 => run.source,
             Some(run) => run.source + (at - run.at),
             None => self.span.start,
         }
@@ -65,8 +83,19 @@ impl LogicalLine {
     /// The span in the file of a non-empty range of the text.
     pub fn span_of(&self, start: usize, end: usize) -> Span {
         let first = self.source_of(start);
-        let last = self.source_of(end.max(start + 1) - 1);
-        Span { start: first, end: (last + 1).max(first) }
+        let last = end.max(start + 1) - 1;
+        Span { start: first, end: (self.source_of(last) + self.width_of(last)).max(first) }
+    }
+
+    /// How many bytes of the file the character at `at` stands for.
+    fn width_of(&self, at: usize) -> u32 {
+        let i = self.runs.partition_point(|run| run.at as usize <= at);
+        i.checked_sub(1).map_or(1, |i| self.runs[i].width.max(1))
+    }
+
+    /// Whether names of macros stand in it.
+    pub fn has_macros(&self) -> bool {
+        !self.uses.is_empty()
     }
 
     fn clear(&mut self, start: usize) {
@@ -77,6 +106,7 @@ impl LogicalLine {
         self.span = Span::at(start);
         self.is_cut = false;
         self.is_too_long = false;
+        self.uses.clear();
     }
 
     fn push(&mut self, byte: u8, source: usize) {
@@ -86,9 +116,10 @@ impl LogicalLine {
         }
         let at = self.text.len() as u32;
         let source = source as u32;
-        let continues = self.runs.last().is_some_and(|run| run.source + (at - run.at) == source);
+        let continues =
+            self.runs.last().is_some_and(|run| run.width == 0 && run.source + (at - run.at) == source);
         if !continues {
-            self.runs.push(Run { at, source });
+            self.runs.push(Run { at, source, width: 0 });
         }
         self.text.push(char::from(if byte.is_ascii() && byte != 0 { byte } else { FOREIGN }));
     }
@@ -115,11 +146,20 @@ pub enum Width {
 /// Last column of a fixed-form statement.
 const FIXED_COLUMNS: usize = 72;
 
-/// Reads logical lines from the bytes of one file.
+/// Reads logical lines from the text of one file and of what it includes.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
+    /// Where the text is written in which form, from the start on.
+    forms: &'a [(u32, Form)],
+    /// How many of `forms` have begun.
+    n_forms: usize,
+    /// The form of the statement that was read last.
     form: Form,
+    /// Macros that are defined so far.
+    pub macros: Macros,
+    /// Levels of `#if` that are open.
+    n_conditions: usize,
     /// First byte of the next physical line.
     at: usize,
     /// First byte of the logical line that was read last.
@@ -137,16 +177,38 @@ struct Physical {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader over the whole of `bytes`.
-    pub fn new(bytes: &'a [u8], form: Form) -> Reader<'a> {
+    /// A reader over the whole of `bytes` with the macros that no file defines. `forms` holds where each form begins,
+    /// the first at the start.
+    pub fn new(bytes: &'a [u8], forms: &'a [(u32, Form)], macros: Macros) -> Reader<'a> {
         let at = if bytes.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
-        Reader { bytes, form, at, began: 0, pending_endifs: Vec::new() }
+        let form = forms.first().map_or(Form::Free, |(_, form)| *form);
+        Reader {
+            bytes,
+            forms,
+            n_forms: 1,
+            form,
+            macros,
+            n_conditions: 0,
+            at,
+            began: 0,
+            pending_endifs: Vec::new(),
+        }
+    }
+
+    /// The form of the statement that was read last.
+    pub fn form(&self) -> Form {
+        self.form
     }
 
     /// The next statement or directive; `None` at the end of the file.
     pub fn next(&mut self, line: &mut LogicalLine) -> Option<Item> {
         if let Some(span) = self.pending_endifs.pop() {
+            self.n_conditions = self.n_conditions.saturating_sub(1);
             return Some(Item::Directive(Directive { kind: DirectiveKind::EndIf, span }));
+        }
+        while let Some((_, form)) = self.forms.get(self.n_forms).filter(|(at, _)| *at as usize <= self.at) {
+            self.form = *form;
+            self.n_forms += 1;
         }
         match self.form {
             Form::Fixed => self.next_fixed(line, Width::Standard),
@@ -201,6 +263,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes that a macro's name starts at `i`, which is outside character literals and before `end`.
+    fn note_macro(&self, line: &mut LogicalLine, i: usize, end: usize) {
+        if !self.macros.may_start_with(self.bytes[i])
+            || i.checked_sub(1).is_some_and(|k| is_word(self.bytes[k]))
+        {
+            return;
+        }
+        let length = self.bytes[i..end].iter().take_while(|&&byte| is_word(byte)).count();
+        if let Some(id) = self.macros.find(&self.bytes[i..i + length]) {
+            line.uses.push(MacroUse { at: line.text.len() as u32, length: length as u32, id });
+        }
+    }
+
     fn is_blank(&self, line: Physical) -> bool {
         self.bytes_of(line).iter().all(|&byte| is_space(byte))
     }
@@ -209,6 +284,11 @@ impl<'a> Reader<'a> {
 /// Blanks of Fortran text. Form feeds and vertical tabs appear in listings that became sources.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
+}
+
+/// Characters of names.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// Whether a Hollerith constant may start behind this text, so that `5h` counts characters.

@@ -1,6 +1,7 @@
 //! Program units, what their names mean, and the order in which their statements run. Never judges.
 
 mod flow;
+mod modules;
 mod scope;
 mod storage;
 
@@ -8,5 +9,6 @@ mod storage;
 mod test;
 
 pub use flow::{Flow, Loop, Node};
-pub use scope::{Model, Step, Unit, UnitId, Use, Variable};
-pub use storage::{IsArgument, Resolved, Storage, may_be_changed_by_call};
+pub use modules::{Found, Module, Modules, Outer, OuterUse};
+pub use scope::{CommonPlace, Model, Step, Unit, UnitId, Use, Variable};
+pub use storage::{IsArgument, Resolved, Storage, is_shared_name, may_be_changed_by_call};

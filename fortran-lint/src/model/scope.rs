@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rma_source::Span;
 
 use crate::parse::{
-    Attributes, Entity, ExprKind, List, Mark, Name, StatementKind, Symbol, Tree, TypeSpec, UnitKind,
+    Attributes, Entity, ExprKind, Include, List, Mark, Name, StatementKind, Symbol, Tree, TypeSpec, UnitKind,
 };
 
 /// Index of a unit in its [`Model`].
@@ -30,13 +30,22 @@ pub struct Variable {
     /// It is of a derived type.
     pub is_derived: bool,
     /// The place in COMMON.
-    pub common: Option<Span>,
+    pub common_place: Option<CommonPlace>,
     /// Index of its EQUIVALENCE set.
     pub equivalence: Option<u32>,
     /// It is a dummy argument.
     pub is_dummy: bool,
     /// A Cray pointer leads to it.
     pub is_pointee: bool,
+}
+
+/// A place in a COMMON block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommonPlace {
+    /// The block; `None` is blank COMMON.
+    pub block: Option<Symbol>,
+    /// How many members stand before it.
+    pub position: u32,
 }
 
 /// One USE statement.
@@ -76,8 +85,8 @@ pub struct Unit {
     pub dummies: Vec<Symbol>,
     /// USE statements.
     pub uses: Vec<Use>,
-    /// Included files, by INCLUDE or `#include`.
-    pub includes: Vec<String>,
+    /// Included files, by INCLUDE or `#include`. The statements of those that were read are in `body`.
+    pub includes: Vec<Include>,
     /// IMPLICIT NONE stands in it.
     pub is_implicit_none: bool,
     /// EQUIVALENCE sets whose members are in COMMON through one of them.
@@ -153,14 +162,15 @@ impl Unit {
 
     /// Whether the name is in COMMON, itself or through EQUIVALENCE.
     pub fn is_common(&self, variable: &Variable) -> bool {
-        variable.common.is_some() || variable.equivalence.is_some_and(|set| self.common_sets.contains(&set))
+        variable.common_place.is_some()
+            || variable.equivalence.is_some_and(|set| self.common_sets.contains(&set))
     }
 
     fn find_common_sets(&mut self) {
         let sets = self
             .variables
             .values()
-            .filter(|variable| variable.common.is_some())
+            .filter(|variable| variable.common_place.is_some())
             .filter_map(|variable| variable.equivalence);
         self.common_sets = sets.collect();
     }
@@ -233,9 +243,10 @@ impl Builder<'_> {
                 self.mark(mark);
                 next_mark += 1;
             }
-            while let Some((_, name)) = tree.includes.get(next_include).filter(|(at, _)| *at as usize <= i) {
+            while let Some((_, include)) = tree.includes.get(next_include).filter(|(at, _)| *at as usize <= i)
+            {
                 if let Some(unit) = self.current() {
-                    unit.includes.push(name.clone());
+                    unit.includes.push(include.clone());
                 }
                 next_include += 1;
             }
@@ -386,10 +397,13 @@ impl Builder<'_> {
             }
             S::Common(blocks) => {
                 for block in blocks {
-                    for member in &block.members {
+                    // A block may be continued by a later statement.
+                    let places = unit.variables.values().filter_map(|variable| variable.common_place);
+                    let n_before = places.filter(|place| place.block == block.name).count() as u32;
+                    for (position, member) in (n_before..).zip(&block.members) {
                         let variable = unit.declare(member, Attributes::NONE);
                         variable.is_owned = true;
-                        variable.common = Some(member.name.span);
+                        variable.common_place = Some(CommonPlace { block: block.name, position });
                     }
                 }
             }
@@ -423,7 +437,10 @@ impl Builder<'_> {
             S::Use { module, has_only, names } => {
                 unit.uses.push(Use { module: module.symbol, has_only: *has_only, names: names.clone() });
             }
-            S::Include(name) => unit.includes.push(name.clone()),
+            S::Include { name, inclusion } => {
+                let span = tree.statements[i as usize].span;
+                unit.includes.push(Include { name: name.clone(), inclusion: *inclusion, span });
+            }
             _ => {}
         }
     }

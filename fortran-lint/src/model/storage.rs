@@ -2,9 +2,10 @@
 
 use rma_source::Span;
 
+use super::modules::{Found, HARMLESS_MODULES, Modules, OuterUse};
 use super::scope::{Model, SAVE_ALL, Unit, UnitId, Variable, is_assumed_shape};
 use crate::options::Standard;
-use crate::parse::{Attributes, Symbol, Tree, UnitKind};
+use crate::parse::{Attributes, Include, List, Symbol, Tree, UnitKind};
 
 /// Where a variable lives.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -15,7 +16,7 @@ pub enum Storage {
     Dummy,
     /// In COMMON, also through EQUIVALENCE.
     Common,
-    /// Of a module in this file.
+    /// Of a module.
     Module,
     /// What a Cray pointer leads to.
     Pointee,
@@ -38,6 +39,8 @@ pub struct Resolved {
     pub is_equivalenced: bool,
     /// What its declarations say, where one is seen.
     pub variable: Option<Variable>,
+    /// A name for it that all units share, when it lives in a module or in COMMON.
+    pub shared_name: Option<Box<str>>,
 }
 
 impl Resolved {
@@ -59,26 +62,14 @@ impl Resolved {
     }
 }
 
-/// Included files that declare constants and procedures only.
-const HARMLESS_INCLUDES: &[&str] = &["mpif.h", "mpif-ext.h", "mpif-config.h", "mpiof.h"];
-
-/// Modules that hold no variables of the program.
-const HARMLESS_MODULES: &[&str] = &[
-    "mpi",
-    "mpi_f08",
-    "mpi_f08_ext",
-    "mpi_ext",
-    "iso_c_binding",
-    "iso_fortran_env",
-    "omp_lib",
-    "ieee_arithmetic",
-    "ieee_exceptions",
-    "ieee_features",
-];
-
 impl Model {
     /// What a name means in a unit.
-    pub fn resolve(&self, tree: &Tree, unit: UnitId, name: Symbol) -> Resolved {
+    pub fn resolve(&self, tree: &Tree, modules: &Modules, unit: UnitId, name: Symbol) -> Resolved {
+        if is_shared_name(tree.symbols.name(name)) {
+            let mut resolved = Resolved::imported(Attributes::NONE);
+            resolved.shared_name = Some(tree.symbols.name(name).into());
+            return resolved;
+        }
         let mut attributes = Attributes::NONE;
         let mut next = Some(unit);
         let mut may_be_imported = false;
@@ -89,7 +80,7 @@ impl Model {
             if let Some(variable) = here.variables.get(&name) {
                 attributes = attributes.with(variable.attributes);
                 if variable.is_owned || variable.is_dummy || !(self.is_visible_above(tree, id, name)) {
-                    return self.own(here, variable, attributes);
+                    return self.own(tree, here, variable, name, attributes);
                 }
             }
             for used in &here.uses {
@@ -99,23 +90,37 @@ impl Model {
                     None => Some(name),
                 };
                 let Some(original) = original else { continue };
-                match self.module(used.module) {
-                    Some(module) => {
-                        if let Some(found) = self.of_module(module, original, attributes) {
-                            return found;
-                        }
-                        may_be_imported |= self.has_unknown_names(tree, module);
+                if let Some(module) = self.module(used.module)
+                    && let Some(found) = self.of_module(tree, module, original, attributes)
+                {
+                    return found;
+                }
+                match modules.find(tree.symbols.name(used.module), tree.symbols.name(original)) {
+                    Found::Variable(outer, module) => {
+                        let storage = if outer.is_common { Storage::Common } else { Storage::Module };
+                        let variable = Variable {
+                            is_owned: true,
+                            attributes: outer.attributes,
+                            shape: outer.is_array.then(List::default),
+                            is_character: outer.is_character,
+                            ..Variable::default()
+                        };
+                        return Resolved {
+                            storage,
+                            attributes: attributes.with(outer.attributes),
+                            declared: None,
+                            attribute_place: None,
+                            is_equivalenced: false,
+                            variable: Some(variable),
+                            shared_name: Some(shared_name(module, tree.symbols.name(original))),
+                        };
                     }
-                    None => {
-                        let is_harmless = HARMLESS_MODULES.contains(&tree.symbols.name(used.module));
-                        if used.has_only && !is_harmless {
-                            return Resolved::imported(attributes);
-                        }
-                        may_be_imported |= !is_harmless;
-                    }
+                    Found::Absent => {}
+                    Found::Unknown if used.has_only => return Resolved::imported(attributes),
+                    Found::Unknown => may_be_imported = true,
                 }
             }
-            may_be_imported |= here.includes.iter().any(|name| !is_harmless_include(name));
+            may_be_imported |= here.has_unseen_names();
             // A submodule sees all of a module that is elsewhere.
             may_be_imported |= here.kind == UnitKind::Submodule;
             next = here.parent;
@@ -129,11 +134,19 @@ impl Model {
                 attribute_place: None,
                 is_equivalenced: false,
                 variable: None,
+                shared_name: None,
             },
         }
     }
 
-    fn own(&self, unit: &Unit, variable: &Variable, mut attributes: Attributes) -> Resolved {
+    fn own(
+        &self,
+        tree: &Tree,
+        unit: &Unit,
+        variable: &Variable,
+        name: Symbol,
+        mut attributes: Attributes,
+    ) -> Resolved {
         let storage = match unit.kind {
             _ if unit.is_common(variable) => Storage::Common,
             _ if variable.is_pointee => Storage::Pointee,
@@ -144,6 +157,17 @@ impl Model {
         if storage == Storage::Local && unit.variables.contains_key(&SAVE_ALL) {
             attributes = attributes.with(Attributes::SAVE);
         }
+        let shared_name = match (storage, unit.name, &variable.common_place) {
+            (Storage::Common, _, Some(place)) => {
+                let block = place.block.map_or("", |block| tree.symbols.name(block));
+                // Units may call the members what they like.
+                Some(format!("/{block}/{}", place.position).into())
+            }
+            (Storage::Module, Some(module), _) => {
+                Some(shared_name(tree.symbols.name(module.symbol), tree.symbols.name(name)))
+            }
+            _ => None,
+        };
         Resolved {
             storage,
             attributes,
@@ -151,21 +175,21 @@ impl Model {
             attribute_place: variable.attribute_place,
             is_equivalenced: variable.equivalence.is_some(),
             variable: Some(variable.clone()),
+            shared_name,
         }
     }
 
-    /// A variable of a module, or of a module that it uses in turn.
-    fn of_module(&self, module: UnitId, name: Symbol, attributes: Attributes) -> Option<Resolved> {
+    /// A variable of a module of this file.
+    fn of_module(
+        &self,
+        tree: &Tree,
+        module: UnitId,
+        name: Symbol,
+        attributes: Attributes,
+    ) -> Option<Resolved> {
         let unit = self.unit(module);
         let variable = unit.variables.get(&name).filter(|variable| variable.is_owned)?;
-        Some(self.own(unit, variable, attributes.with(variable.attributes)))
-    }
-
-    /// Whether a module may hand on names that are not seen.
-    fn has_unknown_names(&self, tree: &Tree, module: UnitId) -> bool {
-        let unit = self.unit(module);
-        unit.includes.iter().any(|name| !is_harmless_include(name))
-            || unit.uses.iter().any(|used| !HARMLESS_MODULES.contains(&tree.symbols.name(used.module)))
+        Some(self.own(tree, unit, variable, name, attributes.with(variable.attributes)))
     }
 
     /// Whether a name that has only attributes here can come from elsewhere.
@@ -182,7 +206,7 @@ impl Model {
             is_above |= parent.variables.contains_key(&name) || !parent.uses.is_empty();
             above = parent.parent;
         }
-        used || is_above || unit.includes.iter().any(|name| !is_harmless_include(name))
+        used || is_above || unit.has_unseen_names()
     }
 }
 
@@ -195,13 +219,48 @@ impl Resolved {
             attribute_place: None,
             is_equivalenced: false,
             variable: None,
+            shared_name: None,
         }
     }
 }
 
-fn is_harmless_include(name: &str) -> bool {
-    let file = name.rsplit('/').next().unwrap_or(name);
-    HARMLESS_INCLUDES.iter().any(|known| file.eq_ignore_ascii_case(known))
+impl Unit {
+    /// Whether an included file that was not read may declare variables.
+    pub fn has_unseen_names(&self) -> bool {
+        self.includes.iter().any(Include::may_hold_names)
+    }
+
+    /// Whether it includes `mpif.h`.
+    pub fn includes_header(&self) -> bool {
+        self.includes.iter().any(|include| file_name(&include.name).eq_ignore_ascii_case("mpif.h"))
+    }
+
+    /// Its USE statements by the names themselves.
+    pub fn outer_uses(&self, tree: &Tree) -> Vec<OuterUse> {
+        let name = |symbol: Symbol| -> Box<str> { tree.symbols.name(symbol).into() };
+        self.uses
+            .iter()
+            .map(|used| OuterUse {
+                module: name(used.module),
+                has_only: used.has_only,
+                names: used.names.iter().map(|&(local, original)| (name(local), name(original))).collect(),
+            })
+            .collect()
+    }
+}
+
+/// The name that all units share for a module variable. No name in a source looks like it.
+fn shared_name(module: &str, name: &str) -> Box<str> {
+    format!("{module}::{name}").into()
+}
+
+/// Whether a name is one that all units share.
+pub fn is_shared_name(name: &str) -> bool {
+    name.contains("::") || name.starts_with('/')
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Whether a compiler must assume that a call changes a variable.

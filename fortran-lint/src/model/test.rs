@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{Flow, IsArgument, Model, Storage, UnitId, may_be_changed_by_call};
+use super::{Flow, IsArgument, Model, Modules, Storage, UnitId, may_be_changed_by_call};
 use crate::form::Form;
 use crate::options::Standard;
 use crate::parse::{Tree, parse};
@@ -13,7 +13,7 @@ fn tree(text: &str) -> Tree {
 
 fn storage(tree: &Tree, unit: u32, name: &str) -> Storage {
     let symbol = tree.symbols.find(name).expect("the name occurs");
-    Model::new(tree).resolve(tree, UnitId(unit), symbol).storage
+    Model::new(tree).resolve(tree, &Modules::default(), UnitId(unit), symbol).storage
 }
 
 // covers: REG-HAZ-08
@@ -27,7 +27,11 @@ fn only_unprotected_locals_survive_a_call() {
     let model = Model::new(&tree);
     let changes = |name: &str, is_argument: IsArgument, standard: Standard| {
         let symbol = tree.symbols.find(name).expect("the name occurs");
-        may_be_changed_by_call(&model.resolve(&tree, UnitId(0), symbol), is_argument, standard)
+        may_be_changed_by_call(
+            &model.resolve(&tree, &Modules::default(), UnitId(0), symbol),
+            is_argument,
+            standard,
+        )
     };
     for name in ["local", "dummy"] {
         assert!(!changes(name, IsArgument::No, Standard::F2018), "{name}");

@@ -12,6 +12,7 @@ use super::keyword;
 use super::tree::*;
 use crate::form::Form;
 use crate::lex::TokenKind as T;
+use crate::source::Inclusion;
 
 /// Parses one statement into the tree; `IF (…) statement` becomes two.
 pub(super) fn parse(tree: &mut Tree, c: &mut Cursor<'_>, label: Option<u32>) -> Parsed<()> {
@@ -696,6 +697,7 @@ impl Parser<'_> {
         let text = c.text_of(token);
         let name = text[1..text.len() - 1].to_string();
         c.skip_to_end();
-        Ok(StatementKind::Include(name))
+        // The file parser knows whether it was read.
+        Ok(StatementKind::Include { name, inclusion: Inclusion::Missing })
     }
 }

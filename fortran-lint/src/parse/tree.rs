@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use rma_source::Span;
 
+use crate::source::{Inclusion, Origin};
+
 /// A name of the file, in lower case.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Symbol(pub u32);
@@ -407,7 +409,12 @@ pub enum StatementKind {
         names: Vec<(Symbol, Symbol)>,
     },
     /// INCLUDE
-    Include(String),
+    Include {
+        /// The name of the file.
+        name: String,
+        /// Whether its statements follow.
+        inclusion: Inclusion,
+    },
     /// Cray `POINTER (p, x)`: pointer and pointee.
     CrayPointer(Vec<(Name, Entity)>),
     /// DATA: the names that get values.
@@ -538,8 +545,31 @@ pub enum Mark {
     EndIf,
 }
 
-/// The tree of one file.
-#[derive(Default, Debug)]
+/// An included file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Include {
+    /// The name that the source gives.
+    pub name: String,
+    /// Whether its statements follow.
+    pub inclusion: Inclusion,
+    /// Where it is named.
+    pub span: Span,
+}
+
+/// Included files that declare constants and procedures only.
+const HARMLESS_INCLUDES: &[&str] = &["mpif.h", "mpif-ext.h", "mpif-config.h", "mpiof.h"];
+
+impl Include {
+    /// Whether it is a file that was not read and may declare variables.
+    pub fn may_hold_names(&self) -> bool {
+        let file = self.name.rsplit('/').next().unwrap_or(&self.name);
+        self.inclusion == Inclusion::Missing
+            && !HARMLESS_INCLUDES.iter().any(|known| file.eq_ignore_ascii_case(known))
+    }
+}
+
+/// The tree of one file and of what it includes. Places are those of the expanded text.
+#[derive(Debug)]
 pub struct Tree {
     /// Names.
     pub symbols: Symbols,
@@ -547,13 +577,51 @@ pub struct Tree {
     pub statements: Vec<Statement>,
     /// Preprocessor marks: each stands before the statement with that index.
     pub marks: Vec<(u32, Mark)>,
-    /// Names of included files, with the index of the statement behind.
-    pub includes: Vec<(u32, String)>,
+    /// `#include` lines, each with the index of the statement behind.
+    pub includes: Vec<(u32, Include)>,
+    /// The way from places to files.
+    pub origin: Origin,
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
 }
 
 impl Tree {
+    /// A tree without statements.
+    pub fn new(origin: Origin) -> Tree {
+        Tree {
+            symbols: Symbols::default(),
+            statements: Vec::new(),
+            marks: Vec::new(),
+            includes: Vec::new(),
+            origin,
+            exprs: Vec::new(),
+            lists: Vec::new(),
+        }
+    }
+
+    /// Adds a mark before the next statement; a condition around nothing leaves no trace.
+    pub(super) fn mark(&mut self, mark: Mark) {
+        let at = self.statements.len() as u32;
+        if mark == Mark::EndIf {
+            let here = |(place, mark): &&(u32, Mark)| *place == at && *mark != Mark::EndIf;
+            let n_else = self.marks.iter().rev().take_while(here).position(|(_, mark)| *mark == Mark::If);
+            if let Some(n_else) = n_else {
+                self.marks.truncate(self.marks.len() - n_else - 1);
+                return;
+            }
+        }
+        self.marks.push((at, mark));
+    }
+
+    /// Says of the INCLUDE lines from `from` on whether their files were read.
+    pub(super) fn note_inclusions(&mut self, from: usize) {
+        for statement in &mut self.statements[from..] {
+            if let StatementKind::Include { inclusion, .. } = &mut statement.kind {
+                *inclusion = self.origin.inclusion(statement.span.start);
+            }
+        }
+    }
+
     /// How many statements were not understood.
     pub fn n_unknown(&self) -> usize {
         self.statements.iter().filter(|statement| matches!(statement.kind, StatementKind::Unknown)).count()
@@ -567,6 +635,11 @@ impl Tree {
     /// The expressions of a list.
     pub fn list(&self, list: List) -> &[ExprId] {
         &self.lists[list.start as usize..(list.start + list.length) as usize]
+    }
+
+    /// All expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = (ExprId, &Expr)> {
+        self.exprs.iter().enumerate().map(|(i, expr)| (ExprId(i as u32), expr))
     }
 
     /// The place of an expression.

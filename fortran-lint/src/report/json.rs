@@ -1,6 +1,6 @@
 //! Findings for programs. The shape is fixed by its version. Never abbreviates.
 
-use rma_source::{SourceFile, Span};
+use rma_source::{FileId, LineColumn, SourceMap, Span};
 use serde::Serialize;
 
 use super::Summary;
@@ -23,7 +23,7 @@ struct Document<'a> {
 struct JsonFinding<'a> {
     rule: &'a str,
     level: &'static str,
-    path: &'a str,
+    path: String,
     line: usize,
     column: usize,
     end_line: usize,
@@ -37,7 +37,7 @@ struct JsonFinding<'a> {
 
 #[derive(Serialize)]
 struct JsonRelated<'a> {
-    path: &'a str,
+    path: String,
     line: usize,
     column: usize,
     message: &'a str,
@@ -45,9 +45,10 @@ struct JsonRelated<'a> {
 
 #[derive(Serialize)]
 struct JsonSkipped<'a> {
-    path: &'a str,
+    path: String,
     line: usize,
     column: usize,
+    reason: &'a str,
 }
 
 #[derive(Serialize)]
@@ -56,6 +57,7 @@ struct JsonSummary {
     lines: usize,
     statements: usize,
     skipped: usize,
+    missing: usize,
     errors: usize,
     warnings: usize,
     notes: usize,
@@ -78,19 +80,29 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
         if report.findings.is_empty() && report.skipped.is_empty() {
             continue;
         }
-        let file = SourceFile::new(report.path.clone(), report.text.clone());
-        findings.extend(report.findings.iter().map(|finding| one(&report.path, &file, finding)));
-        skipped.extend(report.skipped.iter().map(|&span| {
-            let place = file.line_column(span.start as usize);
-            JsonSkipped { path: &report.path, line: place.line, column: place.column }
+        let map = report.sources();
+        findings.extend(report.findings.iter().map(|finding| one(&map, finding)));
+        skipped.extend(report.skipped.iter().map(|skipped| {
+            let (path, place) = place(&map, skipped.file, skipped.span.start);
+            let LineColumn { line, column } = place;
+            JsonSkipped { path, line, column, reason: &skipped.reason }
         }));
     }
-    let Summary { files, lines, statements, skipped: n_skipped, errors, warnings, notes } =
+    let Summary { files, lines, statements, skipped: n_skipped, missing, errors, warnings, notes } =
         Summary::new(reports);
     let document = Document {
         version: VERSION,
         findings,
-        summary: JsonSummary { files, lines, statements, skipped: n_skipped, errors, warnings, notes },
+        summary: JsonSummary {
+            files,
+            lines,
+            statements,
+            skipped: n_skipped,
+            missing,
+            errors,
+            warnings,
+            notes,
+        },
         skipped: (show == Skipped::Listed).then_some(skipped),
     };
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -98,9 +110,10 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
     text
 }
 
-fn one<'a>(path: &'a str, file: &SourceFile, finding: &'a Finding) -> JsonFinding<'a> {
+fn one<'a>(map: &SourceMap, finding: &'a Finding) -> JsonFinding<'a> {
     let Span { start, end } = finding.span;
-    let (start, end) = (file.line_column(start as usize), file.line_column(end as usize));
+    let (path, start) = place(map, finding.file, start);
+    let (_, end) = place(map, finding.file, end);
     JsonFinding {
         rule: finding.rule,
         level: finding.level.name(),
@@ -116,10 +129,18 @@ fn one<'a>(path: &'a str, file: &SourceFile, finding: &'a Finding) -> JsonFindin
             .related
             .iter()
             .map(|related| {
-                let place = file.line_column(related.span.start as usize);
+                let (path, place) = place(map, related.file, related.span.start);
                 JsonRelated { path, line: place.line, column: place.column, message: &related.message }
             })
             .collect(),
         remedies: &finding.remedies,
+    }
+}
+
+/// The path of a file of a report, and a place in it.
+fn place(map: &SourceMap, file: FileId, offset: u32) -> (String, LineColumn) {
+    match map.get(file) {
+        Some(file) => (file.path().to_string(), file.line_column(offset as usize)),
+        None => (String::new(), LineColumn { line: 1, column: 1 }),
     }
 }

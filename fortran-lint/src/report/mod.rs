@@ -9,7 +9,7 @@ use crate::finding::Level;
 /// How many of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
-    /// Files read.
+    /// Files read, included ones among them.
     pub files: usize,
     /// Lines in them.
     pub lines: usize,
@@ -17,6 +17,8 @@ pub struct Summary {
     pub statements: usize,
     /// Statements not understood.
     pub skipped: usize,
+    /// Included files that were not found.
+    pub missing: usize,
     /// Findings at level error.
     pub errors: usize,
     /// Findings at level warning.
@@ -28,8 +30,10 @@ pub struct Summary {
 impl Summary {
     /// Counts.
     pub fn new(reports: &[FileReport]) -> Summary {
-        let mut summary = Summary { files: reports.len(), ..Summary::default() };
+        let mut summary = Summary::default();
         for report in reports {
+            summary.files += report.n_files;
+            summary.missing += report.missing.len();
             summary.lines += report.n_lines;
             summary.statements += report.n_statements;
             summary.skipped += report.skipped.len();

@@ -1,17 +1,16 @@
 //! Findings for people, in the look of rustc. Never decides what is shown.
 
-use rma_source::{Diagnostic, SourceFile, SourceMap, render};
+use rma_source::{Diagnostic, render};
 
 use super::Summary;
-use crate::check::FileReport;
+use crate::check::{FileReport, Skipped};
 use crate::finding::Finding;
 
 /// All findings of a run, each followed by an empty line.
 pub fn findings(reports: &[FileReport], colour: render::Colour) -> String {
     let mut out = String::new();
     for report in reports.iter().filter(|report| !report.findings.is_empty()) {
-        let mut map = SourceMap::new();
-        map.add(SourceFile::new(report.path.clone(), report.text.clone()));
+        let map = report.sources();
         for finding in &report.findings {
             out.push_str(&render::text(&map, &diagnostic(finding), colour));
             out.push_str("\n\n");
@@ -22,10 +21,13 @@ pub fn findings(reports: &[FileReport], colour: render::Colour) -> String {
 
 /// A finding in the terms of the shared renderer.
 fn diagnostic(finding: &Finding) -> Diagnostic {
-    let mut diagnostic = Diagnostic::new(finding.level, finding.rule, finding.message.clone())
-        .label(finding.span, finding.label);
+    let mut diagnostic = Diagnostic::new(finding.level, finding.rule, finding.message.clone()).label_in(
+        finding.file,
+        finding.span,
+        finding.label,
+    );
     for related in &finding.related {
-        diagnostic = diagnostic.label(related.span, related.message.clone());
+        diagnostic = diagnostic.label_in(related.file, related.span, related.message.clone());
     }
     if !finding.because.is_empty() {
         diagnostic =
@@ -40,15 +42,28 @@ fn diagnostic(finding: &Finding) -> Diagnostic {
     ))
 }
 
-/// Statements that were not understood, one a line.
+/// Statements that were not understood and included files that were not found, one a line.
 pub fn skipped(reports: &[FileReport]) -> String {
     let mut out = String::new();
-    for report in reports.iter().filter(|report| !report.skipped.is_empty()) {
-        let file = SourceFile::new(report.path.clone(), report.text.clone());
-        for &span in &report.skipped {
-            let place = file.line_column(span.start as usize);
-            let first = file.slice(span).lines().next().unwrap_or_default().trim();
-            out.push_str(&format!("{}:{}:{}: skipped: {first}\n", report.path, place.line, place.column));
+    for report in reports.iter().filter(|report| !(report.skipped.is_empty() && report.missing.is_empty())) {
+        let map = report.sources();
+        let mut add = |skipped: &Skipped, what: &str| {
+            let Some(file) = map.get(skipped.file) else { return };
+            let place = file.line_column(skipped.span.start as usize);
+            let first = file.slice(skipped.span).lines().next().unwrap_or_default().trim();
+            let Skipped { reason, .. } = skipped;
+            out.push_str(&format!(
+                "{}:{}:{}: {what}: {first} ({reason})\n",
+                file.path(),
+                place.line,
+                place.column
+            ));
+        };
+        for skipped in &report.skipped {
+            add(skipped, "skipped");
+        }
+        for missing in &report.missing {
+            add(missing, "not included");
         }
     }
     out
@@ -73,12 +88,13 @@ pub fn summary(summary: &Summary) -> String {
 /// Figures about the run.
 pub fn stats(summary: &Summary, seconds: f64) -> String {
     format!(
-        "{}, {}, {}, {} skipped, {:.3} % understood, {seconds:.2} s, {:.0} lines/s\n",
+        "{}, {}, {}, {} skipped, {:.3} % understood, {} not found, {seconds:.2} s, {:.0} lines/s\n",
         counted(summary.files, "file"),
         counted(summary.lines, "line"),
         counted(summary.statements, "statement"),
         summary.skipped,
         summary.understood(),
+        counted(summary.missing, "included file"),
         summary.lines as f64 / seconds.max(1e-9),
     )
 }

@@ -32,9 +32,11 @@ use super::support::{
     OnDummy, Side, explain, finding, is_load, level, propose, relate, relate_declaration, shown,
     without_attempts,
 };
-use crate::dataflow::{Analysis, EventKind, Step, Window};
+use crate::dataflow::{Analysis, Event, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
+use crate::model::Storage;
 use crate::mpi::Class;
+use crate::parse::Symbol;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     let mut done = Vec::new();
@@ -75,7 +77,7 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
             );
             found
         }
-        None if has_shield => return None,
+        None if has_shield || is_handed_on(a, window) => return None,
         None => {
             let message = format!("`{name}` is window memory that the compiler may keep in a register");
             let mut found = finding(a, "FR01", Level::Warning, variable, span, message);
@@ -95,6 +97,19 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
         "after the synchronization that closes the exposure and before the access",
     );
     Some(found)
+}
+
+/// Whether the window is made for the caller over the caller's memory, which nothing in here touches: the finding
+/// belongs there.
+fn is_handed_on(a: &Analysis<'_>, window: &Window) -> bool {
+    let is_dummy = |name: Symbol| a.resolve(name).storage == Storage::Dummy;
+    let touches = |event: &Event| {
+        matches!(event.kind, EventKind::Read { .. } | EventKind::Write { .. })
+            && event.variable() == Some(window.variable)
+    };
+    is_dummy(window.variable)
+        && a.file.tree.root(window.handle).is_some_and(is_dummy)
+        && !a.events.iter().any(touches)
 }
 
 /// The first read that a synchronization of the window leads to without an opaque call in between, and whether there

@@ -134,10 +134,8 @@ fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId
     let transfers: Vec<u32> = (0..a.calls.len() as u32).filter(|&call| moves(a, call, window)).collect();
     let only_puts = !transfers.is_empty()
         && transfers.iter().all(|&call| {
-            matches!(
-                a.name(a.calls[call as usize].name),
-                "mpi_put" | "mpi_rput" | "mpi_accumulate" | "mpi_raccumulate"
-            )
+            let name = a.calls[call as usize].procedure.map(|procedure| procedure.name);
+            matches!(name, Some("mpi_put" | "mpi_rput" | "mpi_accumulate" | "mpi_raccumulate"))
         });
     if !only_puts {
         return false;

@@ -25,6 +25,7 @@ use crate::finding::{Finding, Level};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
 use crate::parse::{ExprId, ExprKind, Symbol};
+use crate::program::Certainty;
 
 /// States in which an operation can be, as a set.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
@@ -39,6 +40,7 @@ impl States {
             Change::None => self,
             Change::Opens => States(States::OPEN),
             Change::Closes => States(States::CLOSED),
+            Change::MayOpen => States(self.0 | States::OPEN),
             Change::MayClose if self.0 & States::OPEN != 0 => States(self.0 | States::CLOSED),
             Change::MayClose => self,
         }
@@ -54,6 +56,7 @@ impl States {
 enum Change {
     None,
     Opens,
+    MayOpen,
     Closes,
     MayClose,
 }
@@ -145,10 +148,17 @@ fn open_events<'a>(a: &'a Analysis<'_>, change: impl Fn(&Event) -> Change) -> Ve
 
 fn change_of(a: &Analysis<'_>, operation: &Operation, event: &Event) -> Change {
     match event.kind {
-        EventKind::Call(call) => change_by_call(a, operation, call),
-        EventKind::Pass { variable, to: PassedTo::User(_), .. } => {
-            let root = handle_root(a, operation.handle);
-            if root == Some(variable) { Change::MayClose } else { Change::None }
+        EventKind::Call(call) => match (change_by_call(a, operation, call), a.certainty(call)) {
+            (Change::Opens, Certainty::Perhaps) => Change::MayOpen,
+            (Change::Closes, Certainty::Perhaps) => Change::MayClose,
+            (change, _) => change,
+        },
+        EventKind::Pass { variable, to: PassedTo::User(call), .. } => {
+            let is_handle = handle_root(a, operation.handle) == Some(variable);
+            match is_handle && (a.usage(call, event).is_written || a.usage(call, event).is_given_away) {
+                true => Change::MayClose,
+                false => Change::None,
+            }
         }
         // The handle is overwritten, so that later calls say nothing about this operation.
         EventKind::Write { variable, .. } if handle_root(a, operation.handle) == Some(variable) => {
@@ -187,6 +197,7 @@ fn change_by_call(a: &Analysis<'_>, operation: &Operation, id: u32) -> Change {
         // An unknown procedure may finish what it can reach.
         return match handle_root(a, operation.handle).map(|root| a.resolve(root).storage) {
             Some(Storage::Local | Storage::Dummy) => Change::None,
+            _ if a.reaches_known_only(id) => Change::None,
             _ => Change::MayClose,
         };
     };
@@ -299,14 +310,18 @@ fn check_exposure(a: &Analysis<'_>, window: &Window, out: &mut Vec<Finding>) {
     let change = |event: &Event| {
         let root = a.file.tree.root(window.handle);
         match event.kind {
-            EventKind::Pass { variable, to: PassedTo::User(_), .. } if Some(variable) == root => {
+            EventKind::Pass { variable, to: PassedTo::User(call), .. }
+                if Some(variable) == root && a.usage(call, event).is_given_away =>
+            {
                 Change::MayClose
             }
             EventKind::Call(call) => match a.class_of(call) {
                 None => match storage {
                     Some(Storage::Local | Storage::Dummy) => Change::None,
+                    _ if a.reaches_known_only(call) => Change::None,
                     _ => Change::MayClose,
                 },
+                Some(_) if a.certainty(call) == Certainty::Perhaps && names_window(call) => Change::MayClose,
                 Some(Class::Post) if names_window(call) => Change::Opens,
                 Some(Class::Transfer) if names_window(call) && is_fenced => Change::Opens,
                 Some(Class::Wait | Class::Fence | Class::WinFree) if names_window(call) => Change::Closes,

@@ -24,6 +24,8 @@
 //!   the callers.
 //! - A copy by hand that lives until the operation has finished.
 
+use rma_source::FileId;
+
 use super::support::{relate, shown};
 use crate::dataflow::{Analysis, Binding, is_intrinsic};
 use crate::finding::{Finding, Level};
@@ -55,7 +57,9 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             if !matches!(part, Part::Buffer(_) | Part::Window) || has_no_elements(a, id) {
                 continue;
             }
-            if let Some(temporary) = temporary(a, arg) {
+            if let Some(temporary) = temporary(a, id, arg)
+                && !out.iter().any(|other| other.rule == "FR16" && other.span == a.calls[id as usize].span)
+            {
                 out.push(report(a, id, arg, temporary));
             }
         }
@@ -69,7 +73,7 @@ fn has_no_elements(a: &Analysis<'_>, call: u32) -> bool {
     count.is_some_and(|count| a.file.tree.int(count) == Some(0))
 }
 
-fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
+fn temporary(a: &Analysis<'_>, call: u32, arg: ExprId) -> Option<Temporary> {
     let tree = a.file.tree;
     match tree.expr(arg).kind {
         ExprKind::Literal(_) | ExprKind::Complex(..) => Some(Temporary::Constant),
@@ -82,7 +86,7 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
             } else if resolved.attributes.has(Attributes::PARAMETER) {
                 Some(Temporary::Constant)
             } else {
-                is_spread(a, name).then_some(Temporary::AssumedShape)
+                is_spread(a, call, arg, name).then_some(Temporary::AssumedShape)
             }
         }
         ExprKind::Reference { base, args } => {
@@ -92,7 +96,7 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
                     Some(variable) => {
                         variable.shape.is_none() && !variable.is_character && !variable.is_dummy
                     }
-                    None => is_intrinsic(a.name(name)) || a.file.known_procedures.contains(a.name(name)),
+                    None => is_intrinsic(a.name(name)) || a.file.program.procedures.has(a.name(name)),
                 };
                 if is_function {
                     return Some(Temporary::Function);
@@ -102,33 +106,37 @@ fn temporary(a: &Analysis<'_>, arg: ExprId) -> Option<Temporary> {
                 return Some(Temporary::Vector);
             }
             if let ExprKind::Name(name) = tree.expr(base).kind
-                && is_spread(a, name)
+                && is_spread(a, call, arg, name)
                 && tree.list(args).iter().any(|&arg| matches!(tree.expr(arg).kind, ExprKind::Section { .. }))
             {
                 return Some(Temporary::AssumedShape);
             }
             let is_section = has_gaps(a, base, args) || inner_section(a, base);
-            (is_section && copies_sections(a)).then_some(Temporary::Section)
+            (is_section && copies_sections(a, call, arg)).then_some(Temporary::Section)
         }
         // A component of a section: its elements lie apart.
         ExprKind::Component { base, .. } => {
-            (inner_section(a, base) && copies_sections(a)).then_some(Temporary::Section)
+            (inner_section(a, base) && copies_sections(a, call, arg)).then_some(Temporary::Section)
         }
         _ => None,
     }
 }
 
 /// Whether the variable is a dummy array whose elements may lie apart, and the binding packs it.
-fn is_spread(a: &Analysis<'_>, name: Symbol) -> bool {
+fn is_spread(a: &Analysis<'_>, call: u32, arg: ExprId, name: Symbol) -> bool {
     let resolved = a.resolve(name);
-    copies_sections(a)
+    copies_sections(a, call, arg)
         && resolved.is_assumed_shape(a.file.tree)
         && !resolved.attributes.has(Attributes::CONTIGUOUS)
 }
 
-/// Whether the binding hands sections over as copies.
-fn copies_sections(a: &Analysis<'_>) -> bool {
-    a.binding != Binding::F08
+/// Whether sections are handed over as copies: by the binding, or by a procedure of the program whose dummy argument has
+/// no room for gaps.
+fn copies_sections(a: &Analysis<'_>, call: u32, arg: ExprId) -> bool {
+    match a.dummy_at(call, arg) {
+        Some(dummy) => !dummy.is_spread,
+        None => a.binding != Binding::F08,
+    }
 }
 
 fn has_vector(a: &Analysis<'_>, args: List) -> bool {
@@ -227,6 +235,7 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
         rule: "FR16",
         level: Level::Error,
         span,
+        file: FileId(0),
         label: "",
         message,
         variable: name,

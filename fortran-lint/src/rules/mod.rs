@@ -61,8 +61,11 @@ impl Rule {
 
     /// Runs it on a unit.
     pub fn check(&self, analysis: &Analysis<'_>, out: &mut Vec<Finding>) {
-        if let Some(check) = self.check {
-            check(analysis, out);
+        let Some(check) = self.check else { return };
+        let first = out.len();
+        check(analysis, out);
+        for finding in &mut out[first..] {
+            support::name_wrappers(analysis, finding);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What several rules say in the same words: levels, related places, remedies, reasons. Never finds anything itself.
 
-use rma_source::Span;
+use rma_source::{FileId, Span};
 
 use crate::dataflow::{Analysis, Binding, Event, EventKind, PassedTo};
 use crate::finding::{Finding, Level, Related};
@@ -55,6 +55,7 @@ pub(super) fn finding(
         rule,
         level,
         span,
+        file: FileId(0),
         label: "",
         message,
         variable: a.name(variable).to_string(),
@@ -80,7 +81,7 @@ pub(super) fn relate_declaration(a: &Analysis<'_>, finding: &mut Finding, variab
 
 /// Adds a related place once.
 pub(super) fn relate(finding: &mut Finding, span: Span, message: String) {
-    let related = Related { span, message };
+    let related = Related { span, file: FileId(0), message };
     if !finding.related.contains(&related) {
         finding.related.push(related);
     }
@@ -156,7 +157,7 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
         match to {
             PassedTo::User(call) if a.calls[call as usize].args.len() == 1 => {
                 let name = shown(a, call);
-                match a.is_opaque(&a.calls[call as usize]) {
+                match a.shields_store(event, variable) {
                     true => misplaced(finding, event, side, &name),
                     false => {
                         because(finding, "FR13");
@@ -191,6 +192,26 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
     }
 }
 
+/// Says of the calls that a finding names, where they are calls of procedures of the program, what these call.
+pub(super) fn name_wrappers(a: &Analysis<'_>, finding: &mut Finding) {
+    for call in 0..a.calls.len() as u32 {
+        let record = &a.calls[call as usize];
+        let (Some((caller, _)), Some(procedure)) = (record.within, record.procedure) else { continue };
+        let callee = a.calls[caller as usize].callee;
+        let Some(summary) = callee.and_then(|callee| a.file.program.summaries.get(&callee)) else { continue };
+        let is_named = |span: Span| span == record.span;
+        if is_named(finding.span) || finding.related.iter().any(|related| is_named(related.span)) {
+            let message = format!(
+                "{} ({}) calls {}",
+                shown(a, call),
+                summary.place,
+                procedure.name.to_ascii_uppercase()
+            );
+            relate(finding, record.span, message);
+        }
+    }
+}
+
 fn misplaced(finding: &mut Finding, event: &Event, side: Side, name: &str) {
     because(finding, "FR14");
     let message = match side {
@@ -215,7 +236,10 @@ pub(super) fn is_load(a: &Analysis<'_>, event: &Event, variable: Symbol) -> bool
     match event.kind {
         EventKind::Read { variable: own, .. } => own == variable,
         EventKind::Pass { variable: own, to: PassedTo::User(call), .. } => {
-            own == variable && !a.is_opaque(&a.calls[call as usize])
+            // To be an argument is an access, too, whatever the procedure does with it; only one that certainly writes
+            // looks at nothing.
+            let usage = a.usage(call, event);
+            own == variable && !a.is_opaque(&a.calls[call as usize]) && (usage.is_read || !usage.is_written)
         }
         _ => false,
     }

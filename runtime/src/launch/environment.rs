@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::job::MemoryModel;
 use crate::transport::shm::layout::RANKS_MAX;
 use crate::transport::tcp::handshake::Secret;
 
@@ -16,6 +17,9 @@ pub(crate) const TRANSPORT: &str = "RMA_TRANSPORT";
 pub(crate) const SECRET: &str = "RMA_SECRET";
 pub(crate) const NODE: &str = "RMA_NODE";
 pub(crate) const BIND: &str = "RMA_BIND";
+
+/// How many copies windows have. It says nothing about the job, so the launcher hands it on.
+pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
 
 /// Every variable, so that the launcher can start ranks without those of an outer job.
 pub(crate) const ALL: [&str; 8] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT, SECRET, NODE, BIND];
@@ -188,6 +192,19 @@ pub fn parse_bind(text: &str) -> Result<IpAddr, String> {
     }
 }
 
+/// Reads the memory model of the windows that the runtime allocates.
+///
+/// # Errors
+/// `Launch` for a name that is none.
+pub(crate) fn memory_model(get: impl Fn(&str) -> Option<OsString>) -> Result<MemoryModel> {
+    match get(MEMORY_MODEL) {
+        None => Ok(MemoryModel::default()),
+        Some(name) => name.to_str().and_then(MemoryModel::named).ok_or_else(|| {
+            wrong(format!("{MEMORY_MODEL} is {name:?}, and the memory models are 'unified' and 'separate'"))
+        }),
+    }
+}
+
 /// A positive number of seconds, whole or not, as `RMA_TIMEOUT` and `--timeout` give it.
 ///
 /// # Errors
@@ -249,6 +266,17 @@ mod tests {
         ];
         let network = Network { bind: "10.0.0.2".parse().unwrap(), node: Some((1, 7)), ..network };
         check(&mixed, Ok((Part::Wired { rank: 3, size: 4, network }, None)));
+    }
+
+    #[test]
+    fn the_memory_model_has_two_names() {
+        let model = |name: &'static str| memory_model(move |_| Some(name.into()));
+        assert_eq!(memory_model(|_| None).unwrap(), MemoryModel::Unified);
+        assert_eq!(model("unified").unwrap(), MemoryModel::Unified);
+        assert_eq!(model("separate").unwrap(), MemoryModel::Separate);
+        let error = model("eager").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Launch);
+        assert!(error.to_string().contains("RMA_MEMORY_MODEL is \"eager\""), "{error}");
     }
 
     #[test]

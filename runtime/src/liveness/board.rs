@@ -3,12 +3,13 @@
 //! A rank has one entry. If several of its threads wait, the first one is shown, and the rank is marked, since
 //! then nothing can be concluded from what a single thread does.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::wait::{Act, WaitFor};
 use crate::error::Evidence;
-use crate::rank::Rank;
+use crate::rank::{Members, Rank};
 use crate::sync::event::Event;
 use crate::sys;
 use crate::transport::shm::bytes::{load_name, store_name};
@@ -45,6 +46,7 @@ impl<'a> Shown<'a> {
         fence(Ordering::Release);
         board.act.store(act, Ordering::Relaxed);
         board.target.store(target, Ordering::Relaxed);
+        board.blocker.store(0, Ordering::Relaxed);
         board.event.store(event, Ordering::Relaxed);
         board.team.store(what.team.id(), Ordering::Relaxed);
         board.window.store(what.window.map_or(0, |id| id + 1), Ordering::Relaxed);
@@ -54,6 +56,7 @@ impl<'a> Shown<'a> {
         store_name(&board.detail_name, name);
         board.detail.store(value, Ordering::Relaxed);
         board.looks.store(0, Ordering::Relaxed);
+        board.looked_ns.store(0, Ordering::Relaxed);
         // Release: pairs with the Acquire load in `Sight::take`.
         board.sequence.store(sequence + 1, Ordering::Release);
         // SeqCst: pairs with the fence in `wake_everybody`; the waiter looks at the status words after this.
@@ -62,13 +65,34 @@ impl<'a> Shown<'a> {
     }
 
     /// Notes that the waiter has looked once more and its condition did not hold.
-    pub(super) fn looked(&self) {
+    pub(super) fn looked(&self, looked_ns: u64) {
+        // Relaxed: published by the Release below.
+        self.board.looked_ns.store(looked_ns, Ordering::Relaxed);
         // Release: pairs with the Acquire load in `Sight::take`: the look came before the note of it.
         self.board.looks.fetch_add(1, Ordering::Release);
     }
 
+    /// Notes somebody without whom the wait can't end, by its job rank.
+    pub(super) fn blocked_by(&self, blocker: Option<u32>) {
+        // Relaxed: a hint for reports.
+        self.board.blocker.store(blocker.map_or(0, |rank| u64::from(rank) + 1), Ordering::Relaxed);
+    }
+
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
+    }
+
+    /// Whether a rank seems to wait in the same collective call of the same team as this rank.
+    pub(super) fn meets(&self, segment: &Segment, job_rank: u32) -> bool {
+        let board = &segment.record(job_rank).board;
+        let word = |place: &AtomicU64| place.load(Ordering::Relaxed);
+        let own = self.board;
+        !board.sequence.load(Ordering::Acquire).is_multiple_of(2)
+            && board.act.load(Ordering::Relaxed) == ACT_COLLECTIVE
+            && word(&board.team) == word(&own.team)
+            && word(&board.window) == word(&own.window)
+            && word(&board.detail) == word(&own.detail)
+            && board.call.iter().zip(&own.call).all(|(theirs, own)| word(theirs) == word(own))
     }
 
     /// Whether a rank waits in another collective call of the team than this one, which is `what`: the rank, the number
@@ -122,7 +146,9 @@ pub(super) struct Sight {
     pub(super) team: u64,
     pub(super) window: Option<u64>,
     target: Option<u32>,
+    blocker: Option<u32>,
     since_ns: u64,
+    looked_ns: u64,
     pub(super) call: String,
     detail_name: String,
     detail: u64,
@@ -150,7 +176,13 @@ impl Sight {
                 .load(Ordering::Relaxed)
                 .checked_sub(1)
                 .and_then(|rank| u32::try_from(rank).ok()),
+            blocker: board
+                .blocker
+                .load(Ordering::Relaxed)
+                .checked_sub(1)
+                .and_then(|rank| u32::try_from(rank).ok()),
             since_ns: board.since_ns.load(Ordering::Relaxed),
+            looked_ns: board.looked_ns.load(Ordering::Relaxed),
             call: load_name(&board.call),
             detail_name: load_name(&board.detail_name),
             detail: board.detail.load(Ordering::Relaxed),
@@ -161,6 +193,11 @@ impl Sight {
             true => Some(sight),
             false => None,
         }
+    }
+
+    fn is_the_same_call(&self, other: &Sight) -> bool {
+        let what = |sight: &Sight| (sight.team, sight.window, sight.detail);
+        self.is_collective() && what(self) == what(other) && self.call == other.call
     }
 
     pub(super) fn is_collective(&self) -> bool {
@@ -271,10 +308,21 @@ pub(super) fn accused(segment: &Segment, me: u32, sequence: u64) -> Option<(Rank
     }
 }
 
-/// Who waits for whom, as one phrase per rank of the job: the end of a `Stalled` message. `elsewhere` gives the phrase of a
-/// rank whose board can't be seen from here.
-pub(super) fn report(segment: &Segment, elsewhere: impl Fn(u32) -> Option<String>) -> String {
-    let mut text = String::new();
+/// Who waits for whom: the cycle that no rank can leave, if there is one, and one phrase per rank of the job. The end of
+/// a `Stalled` message of a member of `team`. `elsewhere` gives the phrase of a rank whose board can't be seen from here.
+pub(super) fn report(segment: &Segment, team: &Members, elsewhere: impl Fn(u32) -> Option<String>) -> String {
+    let sights: Vec<Option<Sight>> = (0..segment.size()).map(|rank| Sight::take(segment, rank)).collect();
+    let mut text = match cycle(&sights, team) {
+        Some(ranks) => {
+            let waits = |&rank: &u32| match &sights[rank as usize] {
+                Some(sight) => format!("rank {rank} in {} waits for ", sight.describe()),
+                None => unreachable!("whoever is in a cycle waits"),
+            };
+            let all: String = ranks.iter().map(waits).collect();
+            format!("wait-for cycle: {all}rank {}; ", ranks[0])
+        }
+        None => String::new(),
+    };
     for job_rank in 0..segment.size() {
         if REPORT_RANKS_MAX <= job_rank {
             let _ = write!(text, "; and {} more", segment.size() - REPORT_RANKS_MAX);
@@ -297,7 +345,7 @@ pub(super) fn report(segment: &Segment, elsewhere: impl Fn(u32) -> Option<String
         }
         match elsewhere(job_rank) {
             Some(phrase) => text.push_str(&phrase),
-            None => text.push_str(&phrase(segment, job_rank)),
+            None => text.push_str(&describe_wait(segment, job_rank, sights[job_rank as usize].as_ref())),
         }
     }
     text
@@ -305,12 +353,23 @@ pub(super) fn report(segment: &Segment, elsewhere: impl Fn(u32) -> Option<String
 
 /// What a rank waits for that shares this memory, and has not ended.
 pub(crate) fn phrase(segment: &Segment, job_rank: u32) -> String {
+    describe_wait(segment, job_rank, Sight::take(segment, job_rank).as_ref())
+}
+
+fn describe_wait(segment: &Segment, job_rank: u32, sight: Option<&Sight>) -> String {
     let mut text = String::new();
-    match Sight::take(segment, job_rank) {
+    match sight {
         Some(sight) => {
             let _ = write!(text, "waits in {}", sight.describe());
-            if let Some(rank) = sight.target {
-                let _ = write!(text, " for rank {rank}");
+            match (sight.target, sight.blocker) {
+                (Some(target), Some(blocker)) if target != blocker => {
+                    let _ = write!(text, " at rank {target} for rank {blocker}");
+                }
+                (target, blocker) => {
+                    if let Some(rank) = blocker.or(target) {
+                        let _ = write!(text, " for rank {rank}");
+                    }
+                }
             }
             if !sight.detail_name.is_empty() {
                 let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
@@ -328,6 +387,69 @@ pub(crate) fn phrase(segment: &Segment, job_rank: u32) -> String {
         let _ = write!(text, " (process {process} is stopped)");
     }
     text
+}
+
+/// A shortest cycle of ranks, each of which waits for the next and the last for the first: from the caller's rank if it is in
+/// one, else any.
+fn cycle(sights: &[Option<Sight>], team: &Members) -> Option<Vec<u32>> {
+    let me = team.job_rank(team.rank()).0;
+    let from_me_on = (me..sights.len() as u32).chain(0..me);
+    from_me_on.into_iter().find_map(|first| path_back(sights, team, first))
+}
+
+/// A shortest way along the waits from a rank back to itself.
+fn path_back(sights: &[Option<Sight>], team: &Members, first: u32) -> Option<Vec<u32>> {
+    let mut came_from: Vec<Option<u32>> = vec![None; sights.len()];
+    let mut open = VecDeque::from([first]);
+    while let Some(rank) = open.pop_front() {
+        for next in waits_for(sights, team, rank).filter(|&next| is_current(sights, rank, next)) {
+            if next == first {
+                let mut path = vec![rank];
+                while let Some(before) = path.last().and_then(|&rank| came_from[rank as usize]) {
+                    path.push(before);
+                }
+                path.reverse();
+                return Some(path);
+            }
+            if came_from[next as usize].is_none() {
+                came_from[next as usize] = Some(rank);
+                open.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+/// Whether a rank has found its condition unmet after the rank that it waits for had begun its own wait: since then that
+/// one has done nothing. A rank that is stopped, or slow to notice the end of its wait, has not.
+fn is_current(sights: &[Option<Sight>], rank: u32, next: u32) -> bool {
+    match (&sights[rank as usize], &sights[next as usize]) {
+        (Some(sight), Some(theirs)) => theirs.since_ns < sight.looked_ns,
+        _ => false,
+    }
+}
+
+/// The ranks without which the wait of a rank can't end, as far as they are known.
+fn waits_for(sights: &[Option<Sight>], team: &Members, rank: u32) -> std::vec::IntoIter<u32> {
+    let Some(sight) = &sights[rank as usize] else { return Vec::new().into_iter() };
+    let missing = |&other: &u32| match sights.get(other as usize) {
+        Some(Some(theirs)) => !theirs.is_the_same_call(sight),
+        Some(None) => true,
+        None => false,
+    };
+    // Everybody is needed there; of other teams the members are not known here.
+    if sight.is_collective() && sight.team == team.id() && sight.window.is_none() {
+        return team
+            .job_ranks()
+            .iter()
+            .map(|member| member.0)
+            .filter(missing)
+            .collect::<Vec<_>>()
+            .into_iter();
+    }
+    let blockers: Vec<u32> =
+        sight.blocker.into_iter().filter(|&blocker| (blocker as usize) < sights.len()).collect();
+    blockers.into_iter()
 }
 
 /// Ranks that a report describes one by one.

@@ -8,7 +8,7 @@ mod wait;
 use std::sync::atomic::{Ordering, fence};
 
 pub(crate) use board::phrase;
-pub(crate) use wait::{Act, Needs, WaitFor};
+pub(crate) use wait::{Act, NO_BLOCKER, Needs, WaitFor};
 
 use crate::error::Evidence;
 use crate::rank::{Members, Rank};
@@ -37,12 +37,13 @@ pub(crate) fn cannot_act(segment: &Segment, job_rank: Rank) -> bool {
     ended && !sys::process::is_running(segment.record(job_rank.0).process.load(Ordering::Relaxed))
 }
 
-/// Marks a rank as running; false if it has joined or ended before.
+/// Marks a rank as running on this thread; false if it has joined or ended before.
 pub(crate) fn join(segment: &Segment, job_rank: u32, process: u32) -> bool {
     let record = segment.record(job_rank);
     let joined = record.status.compare_exchange(ABSENT, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_ok();
     if joined {
         record.process.store(process, Ordering::Relaxed);
+        record.home_thread.store(sys::process::own_thread(), Ordering::Relaxed);
     }
     joined
 }

@@ -57,12 +57,18 @@ pub(crate) struct WaitFor<'a> {
     pub(crate) act: Act,
     /// A number that explains the wait, and its name: `("exposure", 7)`.
     pub(crate) detail: Option<(&'static str, u64)>,
+    /// Somebody without whom the wait can't end, where `needs` doesn't tell: asked at every look, for reports.
+    pub(crate) blocker: &'a dyn Fn() -> Option<Rank>,
 }
 
+/// For waits whose `needs` tells, or of which nobody knows who ends them.
+pub(crate) const NO_BLOCKER: &dyn Fn() -> Option<Rank> = &|| None;
+
 impl<'a> WaitFor<'a> {
-    /// A collective call of the team.
-    pub(crate) fn collective(call: &'static str, team: &'a Members) -> WaitFor<'a> {
-        WaitFor { call, window: None, team, needs: Needs::All, act: Act::Collective, detail: None }
+    /// A collective call of the team: the meeting with this number, which is the same at all members.
+    pub(crate) fn collective(call: &'static str, team: &'a Members, meeting: u64) -> WaitFor<'a> {
+        let (act, detail) = (Act::Collective, Some(("meeting", meeting)));
+        WaitFor { call, window: None, team, needs: Needs::All, act, detail, blocker: NO_BLOCKER }
     }
 }
 
@@ -113,10 +119,11 @@ impl RankContext {
         let mut watch = self.watch(event, what, location);
         loop {
             let ticket = event.announce();
+            let looked_ns = sys::time::monotonic_ns();
             if let Some(value) = ready() {
                 return Ok(value);
             }
-            match watch.look() {
+            match watch.look_from(looked_ns) {
                 Ok(slice) => event.sleep(ticket, Some(slice)),
                 Err(error) => {
                     return match (error.kind(), ready()) {
@@ -151,9 +158,9 @@ impl RankContext {
     /// Who waits for whom, as one phrase per rank of the job. Ranks that share no memory with this one are asked, as long as
     /// they answer soon.
     #[cold]
-    pub(crate) fn report(&self) -> String {
+    pub(crate) fn report(&self, team: &Members) -> String {
         let begun = Instant::now();
-        board::report(self.segment(), |job_rank| {
+        board::report(self.segment(), team, |job_rank| {
             let wire = self.wire().filter(|wire| !wire.shares_memory(job_rank))?;
             // One that does not answer must not keep those from being asked that would.
             let asked = Instant::now();
@@ -201,6 +208,18 @@ impl RankContext {
             None => Evidence::Disconnected,
         };
         base(ErrorKind::PeerLost, what, location).lost(rank).evidence(evidence).note(why)
+    }
+
+    /// Somebody without whom the wait can't end, by its rank in the job.
+    fn blocker_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>) -> Option<u32> {
+        let mut others = what.team.ranks().filter(|&rank| rank != what.team.rank());
+        let blocker = match what.needs {
+            Needs::One(rank) => Some(rank),
+            Needs::Those(needed) => others.find(|&rank| needed(rank)),
+            Needs::All => others.find(|&rank| !shown.meets(self.segment(), what.team.job_rank(rank).0)),
+            Needs::AnyOf(_) => (what.blocker)(),
+        };
+        blocker.map(|rank| what.team.job_rank(rank).0)
     }
 
     /// A rank that the wait needs and that has ended.
@@ -295,12 +314,26 @@ impl RankContext {
 
 impl RankContext {
     /// Whether one of two ranks has threads that have not waited yet: one of them may be on its way to the call that the other
-    /// rank sits in. Ranks that are threads of one process can't tell their threads from those of others, so for them only
-    /// threads that have waited count.
+    /// rank sits in. Ranks that are threads of one process can't tell their threads from those of others, so for them
+    /// every thread counts that runs no rank and was made after the job began.
     fn may_have_more_threads(&self, me: u32, peer: u32) -> bool {
         let process = |rank: u32| self.segment().record(rank).process.load(Ordering::Relaxed);
         let (mine, theirs) = (process(me), process(peer));
-        mine != theirs && [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(1))
+        if mine != theirs {
+            // The agent is a thread that comes to no call.
+            let threads = 1 + u32::from(self.wire().is_some());
+            return [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(threads));
+        }
+        let segment = self.segment();
+        let runs_a_rank = |thread: u32| {
+            (0..segment.size()).any(|rank| segment.record(rank).home_thread.load(Ordering::Relaxed) == thread)
+        };
+        match sys::process::own_threads() {
+            Some(threads) => threads
+                .into_iter()
+                .any(|thread| !self.threads_before().contains(&thread) && !runs_a_rank(thread)),
+            None => true,
+        }
     }
 }
 
@@ -322,10 +355,16 @@ impl Watch<'_> {
     /// # Errors
     /// Those of [`RankContext::wait`].
     pub(crate) fn look(&mut self) -> Result<Duration> {
+        self.look_from(sys::time::monotonic_ns())
+    }
+
+    /// As `look`, for a caller that has looked at its condition at that time.
+    fn look_from(&mut self, looked_ns: u64) -> Result<Duration> {
         let (context, what) = (self.context, &self.what);
         let segment = context.segment();
         if let Some(shown) = &self.shown {
-            shown.looked()
+            shown.blocked_by(context.blocker_of(what, shown));
+            shown.looked(looked_ns)
         }
         let lost = context.lost_of(what);
         // After the look at the living: a peer that has found a mismatch says so before it ends, and what a lost
@@ -345,17 +384,21 @@ impl Watch<'_> {
             }
             return Ok(EVIDENCE_SLICE);
         }
+        let longest = match self.shown {
+            Some(_) => context.patience().slice(),
+            None => context.patience().unseen_slice(),
+        };
         match context.limit() {
             Some(limit) => match limit.checked_sub(self.begun.elapsed()) {
-                Some(left) if !left.is_zero() => Ok(left.min(context.patience().slice())),
+                Some(left) if !left.is_zero() => Ok(left.min(longest)),
                 _ => {
                     let detail =
                         what.detail.map_or(String::new(), |(name, value)| format!("{name} {value}; "));
-                    let note = format!("{limit:?} have passed; {detail}{}", context.report());
+                    let note = format!("{limit:?} have passed; {detail}{}", context.report(what.team));
                     Err(base(ErrorKind::Stalled, what, self.location).note(note))
                 }
             },
-            None => Ok(context.patience().slice()),
+            None => Ok(longest),
         }
     }
 }

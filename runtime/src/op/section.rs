@@ -179,7 +179,7 @@ impl Layout {
     }
 
     /// The byte ranges that the layout names, ascending and apart from each other.
-    fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(crate) fn ranges(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let Layout { start, count, block, stride } = *self;
         // Blocks that touch or overlap are one range.
         let (count, len) = match stride <= block {

@@ -34,6 +34,15 @@ pub fn run<E: Display + Send>(transport: &str, ranks: u32, module: &str, body: f
     }
 }
 
+/// Makes a call of this rank under another time limit than the job's, so that a test can expect one call to stall and
+/// leave all others the time that a busy machine needs.
+pub fn with_limit<R>(team: &Team, limit: Duration, call: impl FnOnce() -> R) -> R {
+    let before = team.context().set_limit(Some(limit));
+    let result = call();
+    team.context().set_limit(before);
+    result
+}
+
 #[track_caller]
 fn threads<E: Display + Send>(ranks: u32, body: fn(&Team) -> Result<(), E>) {
     let outcome = Job::new(ranks).time_limit(LIMIT).try_spawn(body);

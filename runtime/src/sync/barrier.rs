@@ -16,6 +16,8 @@ pub(crate) const BARRIER_MEMBERS_MAX: u32 = (1 << COUNT_BITS) - 1;
 
 /// Beside the name of who broke the barrier off: because time had passed.
 const STALLED: u32 = 1 << 31;
+/// Beside the name of who broke the barrier off: because a member waits in a different call.
+const ELSEWHERE: u32 = 1 << 30;
 
 const BROKEN: u32 = 1;
 const MISMATCHED: u32 = 2;
@@ -31,7 +33,7 @@ pub(crate) struct Barrier {
     arrived: AtomicU64,
     /// The generation (upper bits) and two flags that never fall.
     generation: AtomicU32,
-    /// Who broke the barrier, plus one, and STALLED.
+    /// Who broke the barrier, plus one, and STALLED or ELSEWHERE.
     broken_by: AtomicU32,
     /// What waiting members sleep on.
     event: Event,
@@ -66,6 +68,8 @@ pub(crate) enum Cause {
     Lost,
     /// The time limit passed.
     Stalled,
+    /// A member was found in a different call.
+    Elsewhere,
 }
 
 #[allow(dead_code, reason = "the checker builds barriers, the segment zeroes them")]
@@ -141,6 +145,7 @@ impl Barrier {
         let name = match cause {
             Cause::Lost => member + 1,
             Cause::Stalled => (member + 1) | STALLED,
+            Cause::Elsewhere => (member + 1) | ELSEWHERE,
         };
         // Relaxed: published by the Release below. The first to break off is the one that is named.
         let _ = self.broken_by.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed);
@@ -156,11 +161,12 @@ impl Barrier {
             0 => None,
             _ => {
                 let name = self.broken_by.load(Ordering::Relaxed);
-                let cause = match name & STALLED {
+                let cause = match name & (STALLED | ELSEWHERE) {
                     0 => Cause::Lost,
-                    _ => Cause::Stalled,
+                    STALLED => Cause::Stalled,
+                    _ => Cause::Elsewhere,
                 };
-                (name & !STALLED).checked_sub(1).map(|member| (member, cause))
+                (name & !(STALLED | ELSEWHERE)).checked_sub(1).map(|member| (member, cause))
             }
         }
     }

@@ -4,6 +4,7 @@
 pub(crate) mod barrier;
 pub(crate) mod event;
 pub(crate) mod exposure;
+pub(crate) mod marks;
 pub(crate) mod phases;
 pub(crate) mod primitive;
 pub(crate) mod registers;
@@ -11,6 +12,9 @@ pub(crate) mod state_word;
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::marks::{Marks, words_for};
     use super::state_word::{Request, Sharing, Slot, StateWord, Ticket, Turn};
 
     const SLOTS: usize = 4;
@@ -58,5 +62,39 @@ mod tests {
         for sharing in [Sharing::Exclusive, Sharing::Shared] {
             assert_eq!(word.poll(first, 2, sharing), Turn::Waiting);
         }
+    }
+
+    #[test]
+    fn marks_are_the_bytes_that_were_written() {
+        // A generator of numbers that need not be good, only many.
+        let mut state = 1_u64;
+        let mut below = |n: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % n
+        };
+        for bytes in [1, 63, 64, 65, 4096, 4097, 300_000] {
+            let words: Vec<AtomicU64> = (0..words_for(bytes)).map(|_| AtomicU64::new(0)).collect();
+            let marks = Marks::new(&words, bytes);
+            for round in 0..50 {
+                let mut written = vec![false; bytes];
+                for _ in 0..below(6) {
+                    let start = below(bytes);
+                    let most = (bytes - start).min(1 << below(16));
+                    let len = below(most + 1);
+                    written[start..start + len].fill(true);
+                    marks.add(start, len);
+                }
+                let mut taken = vec![false; bytes];
+                let mut end = None;
+                marks.take(|start, len| {
+                    assert!(0 < len && end.is_none_or(|end| end < start), "runs ascend and are apart");
+                    taken[start..start + len].fill(true);
+                    end = Some(start + len);
+                });
+                assert!(taken == written, "{bytes} bytes, round {round}");
+                marks.take(|start, len| panic!("{len} marks at {start} are left"));
+            }
+        }
+        Marks::new(&[], 0).take(|_, _| panic!("nothing can be marked"));
     }
 }

@@ -23,6 +23,17 @@ pub(crate) fn threads(process: u32) -> Option<u32> {
     field_after_name(process, 17)?.parse().ok()
 }
 
+/// The threads of this process.
+pub(crate) fn own_threads() -> Option<Vec<u32>> {
+    let entries = fs::read_dir("/proc/self/task").ok()?;
+    Some(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// The calling thread, as [`own_threads`] names it.
+pub(crate) fn own_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
+}
+
 /// Whether a process exists and has a thread that can still execute something.
 pub(crate) fn is_running(process: u32) -> bool {
     match state_letter(process) {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::{Ground, Members, Rank, Team};
 use crate::element::{Element, Operation};
@@ -27,6 +28,9 @@ const CHUNK_MIN_BYTES: usize = 1 << 10;
 const CHUNKS_TARGET_BYTES: usize = 128 << 10;
 /// Two sets of slots, used in turns.
 const SETS: usize = 2;
+
+/// How long a call that others have broken off looks for the different call itself.
+const MISMATCH_GRACE: Duration = Duration::from_millis(200);
 
 /// Where the shared parts of a team lie.
 #[derive(Clone, Copy)]
@@ -388,12 +392,26 @@ impl Team {
             Arrival::Last(outcome) => outcome,
             Arrival::Refused => return Err(self.refused(place, call)),
             Arrival::Early(generation) => {
-                let what = WaitFor::collective(call.name, &self.members);
-                match self.context.wait(barrier.event(), what, || barrier.passed(generation)) {
+                let what = WaitFor::collective(call.name, &self.members, self.round.get());
+                let mut broken_since = None;
+                let passed = || match barrier.passed(generation) {
+                    // The wait itself finds who is where, and says it better than the barrier does.
+                    Some(Outcome::Broken) if self.is_elsewhere(place) => {
+                        let since = broken_since.get_or_insert_with(Instant::now);
+                        (MISMATCH_GRACE < since.elapsed()).then_some(Outcome::Broken)
+                    }
+                    outcome => outcome,
+                };
+                match self.context.wait(barrier.event(), what, passed) {
                     Ok(outcome) => outcome,
+                    // Whoever has found the different call may have left since.
+                    Err(error) if error.kind() == ErrorKind::PeerLost && self.is_elsewhere(place) => {
+                        return Err(self.refused(place, call));
+                    }
                     Err(error) => {
                         let cause = match error.kind() {
                             ErrorKind::Stalled => Cause::Stalled,
+                            ErrorKind::CollectiveMismatch => Cause::Elsewhere,
                             _ => Cause::Lost,
                         };
                         barrier.break_off(self.context.job_rank().0, cause);
@@ -407,6 +425,12 @@ impl Team {
             Outcome::Mismatched => Err(self.mismatched(place, call, length, set)),
             Outcome::Broken => Err(self.broken(place, call)),
         }
+    }
+
+    /// Whether a member has found another one in a different call.
+    fn is_elsewhere(&self, place: &Place) -> bool {
+        let barrier = &place.block(self.context.segment()).barrier;
+        barrier.broken_by().is_some_and(|(_, cause)| cause == Cause::Elsewhere)
     }
 
     /// The error of a call that met different ones: it names the first member that came for something else.
@@ -438,7 +462,7 @@ impl Team {
         match place.block(segment).barrier.broken_by() {
             // The time limit is the same for all members, and what one could not get is missing for all.
             Some((_, Cause::Stalled)) => {
-                let note = format!("a member gave up waiting; {}", self.context.report());
+                let note = format!("a member gave up waiting; {}", self.context.report(&self.members));
                 Error::new(ErrorKind::Stalled, call.name).caller(self.rank()).note(note)
             }
             _ => self.refused(place, call),
@@ -450,14 +474,19 @@ impl Team {
     #[track_caller]
     fn refused(&self, place: &Place, call: Call) -> Error {
         let segment = self.context.segment();
+        let broken_by = place.block(segment).barrier.broken_by();
+        let member = broken_by.and_then(|(job_rank, _)| self.members.rank_of(Rank(job_rank)));
+        if let (Some((_, Cause::Elsewhere)), Some(rank)) = (broken_by, member) {
+            // That comes before whatever its finder did next: it may have left.
+            let note = format!("rank {rank} has found members of this team in different calls");
+            return Error::new(ErrorKind::CollectiveMismatch, call.name).caller(self.rank()).note(note);
+        }
         let lost = crate::liveness::lost_member(segment, &self.members);
         match lost {
             Some((rank, evidence)) => {
                 Error::new(ErrorKind::PeerLost, call.name).caller(self.rank()).lost(rank).evidence(evidence)
             }
             None => {
-                let broken_by = place.block(segment).barrier.broken_by();
-                let member = broken_by.and_then(|(job_rank, _)| self.members.rank_of(Rank(job_rank)));
                 let note = match member {
                     Some(rank) => format!("rank {rank} gave up waiting in a collective call of this team"),
                     None => "members met different collective calls on this team".to_owned(),

@@ -8,7 +8,7 @@ mod windows;
 mod wired;
 
 pub(crate) use collective::create_root;
-pub(crate) use windows::OpenEpochs;
+pub(crate) use windows::{Mover, OpenEpochs};
 
 pub(crate) use crate::rank::Members;
 pub use crate::rank::Rank;

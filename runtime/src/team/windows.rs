@@ -1,16 +1,15 @@
-//! The barrier over all windows of a team. Never touches a window's memory: it asks what each window has open, and its
-//! windows have one copy of their memory, so that to meet is to complete.
+//! The barrier over all windows of a team. Never touches a window's memory: it asks what each window has open, and lets those
+//! with two copies of their memory move what has changed; where there is one copy, to meet is to complete.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use super::Team;
 use super::collective::Call;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What the caller's handle of one window has open. The handle changes it; its team, which may be in another thread, reads it.
-#[derive(Debug)]
 pub(crate) struct OpenEpochs {
     window: u64,
     /// Targets with an open access.
@@ -19,6 +18,27 @@ pub(crate) struct OpenEpochs {
     pub(crate) locked: Count,
     /// Views of the own memory that live.
     pub(crate) views: Count,
+    /// Moves what has changed between two copies of the own memory.
+    mover: OnceLock<Weak<dyn Mover>>,
+}
+
+/// What moves bytes between the two copies of a window's memory. It may be asked in any thread.
+pub(crate) trait Mover: Send + Sync {
+    /// Brings what the owner stored to where others look.
+    fn publish(&self);
+    /// Brings what others have put to where the owner looks.
+    fn import(&self);
+}
+
+impl OpenEpochs {
+    /// Says, once, what moves the window's bytes.
+    pub(crate) fn moves_by(&self, mover: Arc<dyn Mover>) {
+        let _ = self.mover.set(Arc::downgrade(&mover)); // A window has one pair of copies, made with it.
+    }
+
+    fn mover(&self) -> Option<Arc<dyn Mover>> {
+        self.mover.get().and_then(Weak::upgrade)
+    }
 }
 
 /// A number that one thread at a time changes. As cheap as a `Cell`.
@@ -48,7 +68,8 @@ impl Team {
     /// Counts a new window among those that [`rma_barrier`](Team::rma_barrier) completes.
     pub(crate) fn watch(&self, window: u64) -> Arc<OpenEpochs> {
         let count = Count::default;
-        let open = Arc::new(OpenEpochs { window, started: count(), locked: count(), views: count() });
+        let mover = OnceLock::new();
+        let open = Arc::new(OpenEpochs { window, started: count(), locked: count(), views: count(), mover });
         let mut windows = self.windows.borrow_mut();
         windows.retain(|window| window.strong_count() != 0);
         windows.push(Arc::downgrade(&open));
@@ -96,6 +117,13 @@ impl Team {
                 .window(open.window)
                 .other(what.to_owned()));
         }
-        self.meet(CALL, 0)
+        let open = self.windows.borrow().iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        let movers: Vec<Arc<dyn Mover>> = open.iter().filter_map(|open| open.mover()).collect();
+        movers.iter().for_each(|mover| mover.publish());
+        // What a fence phase has sent to ranks without shared memory may be on its way still.
+        self.complete_links(CALL)?;
+        self.meet(CALL, 0)?;
+        movers.iter().for_each(|mover| mover.import());
+        Ok(())
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use super::collective::{Call, differs};
 use super::{Rank, Team};
 use crate::error::{Error, ErrorKind, Evidence, Result};
-use crate::liveness::{Act, Needs, WaitFor};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::transport::shm::bytes;
 use crate::transport::tcp::frame::{Body, Malformed};
 use crate::transport::tcp::mailbox::{Address, Cause, GivenUp};
@@ -138,18 +138,19 @@ impl Team {
             let wanted = distance.min(size - distance);
             let to = Rank(((me + size - distance) % size) as u32);
             let from = Rank(((me + distance) % size) as u32);
-            let what = |rank: Rank, needs: Needs<'static>| WaitFor {
+            let what = |needs: Needs<'static>| WaitFor {
                 call: call.name,
                 window: None,
                 team: &self.members,
                 needs,
                 act: Act::Collective,
-                detail: Some(("waits for rank", u64::from(rank.0))),
+                detail: Some(("meeting", number)),
+                blocker: NO_BLOCKER,
             };
             let address = |from: u32| Address { team: self.id(), number, round, from };
             let mut message = Vec::new();
             all[..wanted].iter().for_each(|brought| brought.encode(&mut message));
-            let sending = what(to, Needs::One(to));
+            let sending = what(Needs::One(to));
             let mut watch = None;
             let sent = wire.send_message(
                 self.members.job_rank(to).0,
@@ -165,7 +166,7 @@ impl Team {
                 });
             }
             let sender = self.members.job_rank(from).0;
-            let waiting = what(from, Needs::One(from));
+            let waiting = what(Needs::One(from));
             let arrived = self.context.wait(mail, waiting, || match wire.mailbox().take(address(sender)) {
                 Some(message) => Some(Ok(message)),
                 None => self.given_up(wire, number).map(Err),
@@ -193,6 +194,32 @@ impl Team {
             round += 1;
         }
         Ok(all)
+    }
+
+    /// Waits until the members that this one has sent something to have done all of it.
+    #[track_caller]
+    pub(super) fn complete_links(&self, call: Call) -> Result<()> {
+        let Some(wire) = self.context.wire() else { return Ok(()) };
+        let location = Location::caller();
+        let mail = &self.context.segment().record(self.context.job_rank().0).mail;
+        for rank in self.ranks() {
+            let what = WaitFor {
+                call: call.name,
+                window: None,
+                team: &self.members,
+                needs: Needs::One(rank),
+                act: Act::Toward(rank),
+                detail: None,
+                blocker: NO_BLOCKER,
+            };
+            let mut watch = None;
+            let done = wire.complete(self.members.job_rank(rank).0, &mut || {
+                watch.get_or_insert_with(|| self.context.watch(mail, what, location)).look()
+            });
+            drop(watch);
+            done.map_err(|cut| self.context.cut(cut, &what, rank, location))?;
+        }
+        Ok(())
     }
 
     /// Whether a member has given up this call, or an earlier one.
@@ -239,7 +266,7 @@ impl Team {
                 None => error(ErrorKind::PeerLost).evidence(Evidence::Disconnected),
             },
             Cause::Stalled => {
-                let report = self.context.report();
+                let report = self.context.report(&self.members);
                 let by = name(given_up.by).map_or(String::new(), |rank| format!(" (rank {rank})"));
                 error(ErrorKind::Stalled).note(format!("a member{by} gave up waiting; {report}"))
             }

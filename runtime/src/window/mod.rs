@@ -1,6 +1,7 @@
 //! Windows: memory of every rank that the others can reach. Never more than a typed face of [`raw::RawWindow`].
 #![deny(unsafe_code)] // Not `forbid`, which `raw` could not lift.
 
+mod options;
 pub(crate) mod raw;
 
 use std::fmt;
@@ -8,14 +9,17 @@ use std::marker::PhantomData;
 
 use crate::element::Element;
 use crate::error::Result;
+use crate::job::MemoryModel;
 use crate::team::{Rank, Team};
 use crate::trace;
+pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut};
+pub use raw::{LocalView, LocalViewMut, Moved};
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///
-/// A window is made collectively, over zeroed memory that the runtime allocates; each rank says how much it contributes.
+/// A window is made collectively, over zeroed memory that the runtime allocates ([`allocate`](Window::allocate)) or over
+/// memory of the caller ([`create`](Window::create)); each rank says how much it contributes.
 /// Others reach it in a [`fence`](Window::fence), between [`start`](Window::start) and complete, or under a
 /// [`lock`](Window::lock). The owner reaches its part as a slice by [`local`](Window::local) and
 /// [`local_mut`](Window::local_mut), and element by element at any time by [`load`](Window::load) and
@@ -57,25 +61,54 @@ impl<T: Element> Window<T> {
     /// From now on other ranks change this memory behind the compiler's back. Rust code is safe from that; where Fortran
     /// code reaches the same memory, the variable must be COMMON or VOLATILE there: see `docs/registers.md`.
     ///
+    /// [`WindowOptions`] has what can be chosen beside the length.
+    ///
     /// # Errors
     /// `System` on all ranks if one has not the memory; `CollectiveMismatch` if the element types differ; and the errors of
     /// a collective call.
     #[track_caller]
     pub fn allocate(team: &Team, len: usize) -> Result<Window<T>> {
-        Window::allocate_with_unit(team, len, size_of::<T>())
+        WindowOptions::new().allocate(team, len)
     }
 
-    /// As [`allocate`](Window::allocate), with the displacement unit of this rank's part in bytes: what a displacement
-    /// that others give is multiplied with. It may differ per rank, and is the size of an element otherwise.
+    /// Makes a window over memory of the caller, who gets it back by [`into_inner`](Window::into_inner). Collective; lengths
+    /// may differ. A boxed slice becomes a vector by `into_vec`, and a vector one by `into_boxed_slice`, at no cost.
+    ///
+    /// Others can't reach this memory, so the runtime keeps a mirror of it that they can: loads, stores and views of the owner
+    /// use the memory itself, transfers the mirror. What has changed moves between the two in the owner's calls only, and
+    /// only what has changed:
+    ///
+    /// | the owner's call | its stores go to the mirror | what others put comes from the mirror |
+    /// |---|---|---|
+    /// | [`fence`](Window::fence) | yes | yes |
+    /// | [`post`](Window::post), [`wait`](crate::Exposure::wait) | yes | yes |
+    /// | [`lock`](Window::lock) of the own window, taking a view | no | yes |
+    /// | the unlock of the own window, dropping a view | yes | no |
+    ///
+    /// A program that is right on memory of the runtime by the rules, and not by luck, is right here. What a mutable view
+    /// has changed is found by comparing all of it with the mirror.
+    ///
+    /// ```
+    /// let sums = rma::spawn(2, |team| {
+    ///     let other = rma::Rank(1 - team.rank().0);
+    ///     let mut window = rma::Window::create(team, vec![1.5; 8])?;
+    ///     window.fence(|epoch| epoch.accumulate(other, 0, rma::Sum, [1.0; 8]))?;
+    ///     let memory: Vec<f64> = window.into_inner()?;
+    ///     Ok(memory.iter().sum::<f64>())
+    /// })?;
+    /// assert_eq!(sums.into_iter().collect::<rma::Result<Vec<f64>>>()?, [20.0, 20.0]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`allocate`](Window::allocate), and `BadDispUnit` on all ranks if one has a unit of 0.
+    /// As [`allocate`](Window::allocate), with the memory.
     #[track_caller]
-    pub fn allocate_with_unit(team: &Team, len: usize, disp_unit: usize) -> Result<Window<T>> {
-        // More than the address space holds is refused as such, not wrapped around.
-        let bytes = len.saturating_mul(size_of::<T>());
-        let raw = RawWindow::allocate(team, bytes, disp_unit, T::TYPE)?;
-        Ok(Window { raw, elements: PhantomData })
+    pub fn create(team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<T>> {
+        WindowOptions::new().create(team, memory)
+    }
+
+    fn over(raw: RawWindow) -> Window<T> {
+        Window { raw, elements: PhantomData }
     }
 
     /// Gives the window up on all ranks. Collective, unlike dropping it.
@@ -92,6 +125,42 @@ impl<T: Element> Window<T> {
             true => Err(raw.still_open(CALL)),
             false => raw.meet(CALL),
         }
+    }
+
+    /// Gives the window up on all ranks, and the memory of this rank's part back: the memory of a window over memory of the
+    /// caller, a copy of it otherwise. Collective, like [`free`](Window::free).
+    ///
+    /// What others have put is in it, as after a fence.
+    ///
+    /// # Errors
+    /// As [`free`](Window::free), with the memory as it is.
+    #[track_caller]
+    pub fn into_inner(mut self) -> Result<Vec<T>, Returned<T>> {
+        const CALL: &str = "into_inner";
+        let raw = self.exclusive_raw();
+        raw.hook(CALL, None, || None);
+        let met = match raw.has_open_epochs() {
+            true => Err(raw.still_open(CALL)),
+            false => raw.meet(CALL),
+        };
+        match (met, self.raw.into_memory(CALL)) {
+            (Ok(()), Ok(memory)) => Ok(memory),
+            (Ok(()), Err(error)) => Err(Returned { error, memory: Vec::new() }),
+            (Err(error), memory) => Err(Returned { error, memory: memory.unwrap_or_default() }),
+        }
+    }
+
+    /// Whether this rank's part has one copy or two.
+    pub fn memory_model(&self) -> MemoryModel {
+        match self.raw.has_two_copies() {
+            false => MemoryModel::Unified,
+            true => MemoryModel::Separate,
+        }
+    }
+
+    /// The bytes that this rank's calls have moved between the two copies of its part so far: none where there is one copy.
+    pub fn moved(&self) -> Moved {
+        self.raw.moved()
     }
 
     /// The number that tells this window from all others of the job. It is the same at all ranks.

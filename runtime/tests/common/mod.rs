@@ -9,8 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What every job of these tests gets at most. On a loaded machine a job of one second may take several.
-pub(crate) const WATCHDOG: Duration = Duration::from_secs(60);
+/// What every job of these tests gets at most. On a loaded machine a job of one second may take many.
+pub(crate) const WATCHDOG: Duration = Duration::from_secs(180);
+/// What processes get that should be gone soon.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) const RANKS: &str = env!("CARGO_BIN_EXE_rma-test-ranks");
 
@@ -174,6 +176,14 @@ pub(crate) fn run(options: &str, program: &str) -> Ended {
 pub(crate) fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
     assert!(status.is_ok_and(|status| status.success()), "kill -{name} {process} is refused");
+}
+
+/// Whether this process, and with it what it starts, ignores a signal: background jobs of a shell ignore SIGINT.
+pub(crate) fn ignores(number: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (number - 1)) != 0
 }
 
 /// Whether a process exists and is no zombie.

@@ -1,7 +1,8 @@
 //! Accumulates: every operation on every type, and atomicity per element.
 
 use rma::{
-    And, Element, ErrorKind, LockKind, Max, Min, Operation, Or, Prod, Rank, Replace, Sum, Team, Window, Xor,
+    And, Element, ErrorKind, LockKind, Max, Min, Operation, Or, Prod, Rank, Replace, Sum, Team, Window,
+    WindowOptions, Xor,
 };
 
 use crate::{Case, Outcome, case, kind_of};
@@ -193,7 +194,7 @@ fn one_compare_swap_wins(team: &Team) -> Outcome {
 fn words_are_never_torn(team: &Team) -> Outcome {
     const TRIES: usize = 1_000_000;
     let mut window = Window::<u64>::allocate(team, 40)?;
-    let done = Window::<u64>::allocate(team, 1)?;
+    let done = crate::flags::<u64>(team, 1)?;
     let words = [0x1111_1111_1111_1111 * u64::from(team.rank().0); 33];
     window.fence(|epoch| {
         if team.rank() == Rank(0) {
@@ -219,7 +220,7 @@ fn words_are_never_torn(team: &Team) -> Outcome {
 }
 
 fn misaligned_accumulates_are_refused(team: &Team) -> Outcome {
-    let mut window = Window::<u32>::allocate_with_unit(team, 4, 2)?;
+    let mut window = WindowOptions::new().disp_unit(2).allocate::<u32>(team, 4)?;
     window.fence(|epoch| {
         epoch.accumulate(Rank(0), 2, Sum, 1)?;
         assert_eq!(kind_of(epoch.accumulate(Rank(0), 1, Sum, 1)), ErrorKind::DatatypeMismatch);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Rank, Sum, Team, Window};
 
-use crate::{Case, Outcome, case, kind_of};
+use crate::{Case, Outcome, case, kind_of, stalled};
 
 pub(crate) const CASES: &[Case] = &[
     case!(origin_buffers_are_free_after_the_fence, [2, 3]),
@@ -17,10 +17,11 @@ pub(crate) const CASES: &[Case] = &[
     case!(an_early_return_closes_the_fence, [3]),
     case!(a_panic_in_a_phase_reaches_the_others, [2, 3]),
     case!(a_panic_between_phases_reaches_the_others, [3]),
-    case!(fences_of_different_windows_do_not_match, [2, 3]).stalling(),
-    case!(threads_fence_their_windows_in_any_order, [2, 3]).processes(),
+    case!(fences_of_different_windows_do_not_match, [2, 3]),
+    case!(one_that_comes_late_to_different_fences_is_told_the_same, [3]),
+    case!(threads_fence_their_windows_in_any_order, [2, 3]),
     case!(a_fence_meets_a_leaked_epoch, [2]),
-    case!(a_late_rank_finds_the_window_broken, [2]).stalling(),
+    case!(a_late_rank_finds_the_window_broken, [2]),
     case!(a_dropped_window_ends_the_fences_of_others, [2, 3, 5]),
     case!(a_window_may_be_dropped_after_its_last_fence, [2, 3, 5]),
 ];
@@ -198,15 +199,35 @@ fn panics_in_a_phase(team: &Team, phases: usize) -> Outcome {
 
 // covers: RMA-BAR-06
 fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
+    different_fences(team, None)
+}
+
+fn one_that_comes_late_to_different_fences_is_told_the_same(team: &Team) -> Outcome {
+    different_fences(team, Some(Rank(2)))
+}
+
+fn different_fences(team: &Team, late: Option<Rank>) -> Outcome {
     let mut first = Window::<u8>::allocate(team, 1)?;
     let mut second = Window::<u8>::allocate(team, 1)?;
-    let done = Window::<u8>::allocate(team, 1)?;
+    let done = crate::flags::<u8>(team, 1)?;
     let (first_id, second_id) = (first.id(), second.id());
     let window = if team.rank() == Rank(0) { &mut first } else { &mut second };
+    if late == Some(team.rank()) {
+        // The others have found it out.
+        crate::until(|| u32::from(done.load(0).unwrap()) == team.size() - 1);
+    }
     let error = window.fence(|_| ()).expect_err("the others fence another window");
-    assert_eq!(error.kind(), ErrorKind::CollectiveMismatch, "{error}");
-    for id in [first_id, second_id] {
-        assert!(error.to_string().contains(&format!("window {id}")), "{error}");
+    match late == Some(team.rank()) {
+        true => {
+            assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
+            assert!(error.to_string().contains("the ranks came to different collective calls"), "{error}");
+        }
+        false => {
+            assert_eq!(error.kind(), ErrorKind::CollectiveMismatch, "{error}");
+            for id in [first_id, second_id] {
+                assert!(error.to_string().contains(&format!("window {id}")), "{error}");
+            }
+        }
     }
     // A rank that leaves at once would be lost to those that have not looked yet.
     for rank in team.ranks() {
@@ -256,9 +277,9 @@ fn a_fence_meets_a_leaked_epoch(team: &Team) -> Outcome {
 
 fn a_late_rank_finds_the_window_broken(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
-    let side = Window::<u64>::allocate(team, 1)?;
+    let side = crate::flags::<u64>(team, 1)?;
     if team.rank() == Rank(0) {
-        assert_eq!(kind_of(window.fence(|_| ())), ErrorKind::Stalled);
+        stalled(team, || window.fence(|_| ()));
         // Rank 1 has not said that it writes, and won't get in any more: the own memory is the own again.
         window.local_mut()?.fill(3);
         side.lock(Rank(1), LockKind::Exclusive, |epoch| epoch.put(Rank(1), 0, 1))?;

@@ -1,7 +1,7 @@
 //! One suite for every transport and rank count. Never knows how a transport works: a case is a body that every rank runs.
 //!
-//! On `local` a case's ranks are threads of this process; on `shm` this binary starts `rma-run`, which starts this binary again
-//! as every rank, as real processes. Every run of a case has a hard limit, after which it fails; every blocking call of
+//! On `local` a case's ranks are threads of this process; otherwise this binary starts `rma-run`, which starts this binary again
+//! as every rank, as real processes: that share memory, that share none (`tcp`), or two and two of which do (`mixed`). Every run of a case has a hard limit, after which it fails; every blocking call of
 //! a case has the time limit of its job, so that a case that hangs says who waits for whom.
 //!
 //! Legs that the requirements name and that do not exist yet; a claim below holds for the legs that exist:
@@ -10,12 +10,13 @@
 //! |---|---|---|
 //! | local (threads) | yes | `Transport::Local` |
 //! | shm (processes, one segment) | yes | `Transport::Shm` |
-//! | tcp | no | one more `Transport` here |
-//! | shm and tcp mixed | no | one more `Transport` here |
-//! | memory model separate (lazy, eager, poison) | no | environment of the run |
+//! | tcp | yes, with the most ranks of each case | `Transport::Tcp` |
+//! | shm and tcp mixed | yes, with the most ranks of each case that has three | `Transport::Mixed` |
+//! | memory model separate, lazy | yes: what memory of the caller is | `Memory::Caller` |
+//! | memory model separate, eager and poison | no | environment of the run |
 //! | progress agent (thread, polling) | no: mapped memory needs none | environment of the run |
 //! | checked mode (strict, disjoint) | no | environment of the run |
-//! | memory of the caller | no | a parameter of the bodies' `allocate` |
+//! | memory of the caller (two copies) | yes | `Memory::Caller` |
 //!
 //! `cargo test -p rma-runtime --test conformance -- FILTER` runs the cases whose name contains the filter.
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@
 
 mod atomics;
 mod barriers;
+mod copies;
 mod failures;
 mod fences;
 mod jacobi;
@@ -41,7 +43,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rma::Team;
+use rma::{Element, MemoryModel, Team, Window, WindowOptions};
 
 /// The error of a body: anything that says what went wrong.
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
@@ -51,6 +53,38 @@ type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 enum Transport {
     Local,
     Shm,
+    Tcp,
+    Mixed,
+}
+
+impl Transport {
+    /// What the launcher is told.
+    fn options(self) -> [&'static str; 2] {
+        match self {
+            Transport::Local => ["--transport", "local"],
+            Transport::Shm => ["--transport", "shm"],
+            Transport::Tcp => ["--transport", "tcp"],
+            Transport::Mixed => ["--ranks-per-node", "2"],
+        }
+    }
+}
+
+/// What the windows lie in that a case allocates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Memory {
+    /// Memory of the runtime, which the owner and all others use: one copy.
+    Runtime,
+    /// Private memory with a mirror, as under a window over memory of the caller.
+    Caller,
+}
+
+impl Memory {
+    fn model(self) -> MemoryModel {
+        match self {
+            Memory::Runtime => MemoryModel::Unified,
+            Memory::Caller => MemoryModel::Separate,
+        }
+    }
 }
 
 /// How a case's job ends.
@@ -71,31 +105,30 @@ struct Case {
     name: &'static str,
     ranks: &'static [u32],
     transports: &'static [Transport],
-    /// The time limit of each blocking call.
-    limit: Duration,
+    memories: &'static [Memory],
     ending: Ending,
     body: fn(&Team) -> Outcome,
 }
 
-const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
+const ALL: &[Transport] = &[Transport::Local, Transport::Shm, Transport::Tcp, Transport::Mixed];
+const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mixed];
+// covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
+const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
-const PATIENT: Duration = Duration::from_secs(40);
+const PATIENT: Duration = Duration::from_secs(60);
 /// The hard limit of one run.
-const WATCHDOG: Duration = Duration::from_secs(100);
+const WATCHDOG: Duration = Duration::from_secs(300);
+/// The limit of a single call that is expected to stall.
+const STALL: Duration = Duration::from_millis(400);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
-        Case { name, ranks, transports: BOTH, limit: PATIENT, ending: Ending::Well, body }
-    }
-
-    /// A case that expects a blocking call to stall.
-    const fn stalling(self) -> Case {
-        Case { limit: Duration::from_millis(600), ..self }
+        Case { name, ranks, transports: ALL, memories: EITHER, ending: Ending::Well, body }
     }
 
     /// A case in which ranks die, which threads can't, and this many survive.
     const fn surviving(self, survivors: usize) -> Case {
-        Case { transports: &[Transport::Shm], ending: Ending::Survived(survivors), ..self }
+        Case { transports: PROCESSES, ending: Ending::Survived(survivors), ..self }
     }
 
     /// A case in which a rank ends with an error that contains this.
@@ -103,14 +136,51 @@ impl Case {
         Case { ending: Ending::Fails(text), ..self }
     }
 
-    /// A case that stops or watches processes.
+    /// A case whose ranks are processes that share memory, as it stops one that others go on to reach.
     const fn processes(self) -> Case {
         Case { transports: &[Transport::Shm], ..self }
     }
 
-    fn runs(&'static self) -> impl Iterator<Item = (u32, Transport)> {
-        self.ranks.iter().flat_map(|&ranks| self.transports.iter().map(move |&transport| (ranks, transport)))
+    /// A case that looks at its window's memory until others have changed it, which no rule promises.
+    const fn one_copy(self) -> Case {
+        Case { memories: &[Memory::Runtime], ..self }
     }
+
+    /// A case that makes its windows over the memory that it is about.
+    const fn over_its_own_memory(self) -> Case {
+        Case { memories: &[Memory::Runtime], ..self }
+    }
+
+    /// Memory of the caller is tried with the most ranks and, where the case allows it, on threads only, unless the whole
+    /// matrix is asked for.
+    fn runs(&'static self) -> impl Iterator<Item = Run> {
+        let whole = std::env::var_os("RMA_FULL").is_some();
+        let most = self.ranks.iter().copied().max();
+        let sampled = move |run: &Run| {
+            Some(run.ranks) == most && (run.transport == Transport::Local || self.transports.len() == 1)
+        };
+        // Two and two share memory only if there is a third.
+        let possible = |run: &Run| run.transport != Transport::Mixed || 2 < run.ranks;
+        let wired = move |run: &Run| {
+            let elsewhere = matches!(run.transport, Transport::Tcp | Transport::Mixed);
+            !elsewhere || whole || Some(run.ranks) == most
+        };
+        self.memories.iter().flat_map(move |&memory| {
+            let runs = self.ranks.iter().flat_map(move |&ranks| {
+                self.transports.iter().map(move |&transport| Run { ranks, transport, memory })
+            });
+            let runs = runs.filter(possible).filter(wired);
+            runs.filter(move |run| memory == Memory::Runtime || whole || sampled(run))
+        })
+    }
+}
+
+/// One way to run a case.
+#[derive(Clone, Copy)]
+struct Run {
+    ranks: u32,
+    transport: Transport,
+    memory: Memory,
 }
 
 /// A line of a table of cases: the body's name is the case's name.
@@ -130,6 +200,7 @@ const TABLES: &[&[Case]] = &[
     locks::CASES,
     atomics::CASES,
     visibility::CASES,
+    copies::CASES,
     failures::CASES,
     jacobi::CASES,
 ];
@@ -159,8 +230,9 @@ fn main() -> ExitCode {
     let mut passes = 0;
     let begun = Instant::now();
     for case in cases() {
-        for (ranks, transport) in case.runs() {
-            let name = format!("{}/{transport:?}/{ranks}", case.name).to_lowercase();
+        for run in case.runs() {
+            let suffix = if run.memory == Memory::Caller { "/caller" } else { "" };
+            let name = format!("{}/{:?}/{}{suffix}", case.name, run.transport, run.ranks).to_lowercase();
             if !wanted(&name) {
                 continue;
             }
@@ -169,9 +241,9 @@ fn main() -> ExitCode {
                 continue;
             }
             let begun = Instant::now();
-            let outcome = match transport {
-                Transport::Local => run_threads(case, ranks),
-                Transport::Shm => run_processes(case, ranks),
+            let outcome = match run.transport {
+                Transport::Local => run_threads(case, run),
+                Transport::Shm | Transport::Tcp | Transport::Mixed => run_processes(case, run),
             };
             let took = begun.elapsed().as_millis();
             match outcome {
@@ -190,16 +262,16 @@ fn main() -> ExitCode {
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
     println!(
-        "legs that do not exist yet: tcp, shm+tcp, memory model separate, progress agent, checked mode, \
-         memory of the caller"
+        "legs that do not exist yet: memory model separate (eager, poison), progress agent, checked mode"
     );
     ExitCode::from(u8::from(failures != 0))
 }
 
-fn run_threads(case: &'static Case, ranks: u32) -> Result<(), String> {
+fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
-        let results = rma::Job::new(ranks).time_limit(case.limit).try_spawn(|team| (case.body)(team));
+        let job = rma::Job::new(run.ranks).time_limit(PATIENT).memory_model(run.memory.model());
+        let results = job.try_spawn(|team| (case.body)(team));
         let text = match results {
             Err(error) => Err(error.to_string()),
             Ok(results) => {
@@ -222,19 +294,21 @@ fn run_threads(case: &'static Case, ranks: u32) -> Result<(), String> {
         Ok(outcome) => outcome,
         // Threads can't be ended, so the suite ends with them.
         Err(_) => {
-            println!("test {}/local/{ranks} hangs", case.name);
+            println!("test {}/local/{} in {:?} hangs", case.name, run.ranks, run.memory);
             std::process::exit(1)
         }
     }
 }
 
-fn run_processes(case: &'static Case, ranks: u32) -> Result<(), String> {
+fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
-        .args(["-n", &ranks.to_string(), "--tag-output", "--transport", "shm"])
-        .args(["--timeout", &case.limit.as_secs_f64().to_string()])
+        .args(["-n", &run.ranks.to_string(), "--tag-output"])
+        .args(run.transport.options())
+        .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])
+        .env("RMA_MEMORY_MODEL", format!("{:?}", run.memory.model()).to_lowercase())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -287,6 +361,12 @@ fn wait(job: &mut Child) -> Option<i32> {
     None
 }
 
+/// Memory through which ranks tell each other how far they are while they look at it all the time, which is no subject of
+/// the case.
+fn flags<T: Element>(team: &Team, len: usize) -> rma::Result<Window<T>> {
+    WindowOptions::new().memory_model(MemoryModel::Unified).allocate(team, len)
+}
+
 /// A short time in which a call that should block would have returned if it did not.
 fn grace() {
     thread::sleep(Duration::from_millis(30));
@@ -295,9 +375,30 @@ fn grace() {
 /// Waits until another rank has made a condition true, as programs do that synchronize by other means.
 fn until(mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
+    let mut looks = 0_u32;
     while !holds() {
         assert!(begun.elapsed() < PATIENT, "nobody made the condition true");
-        thread::yield_now();
+        looks += 1;
+        match looks < LOOKS_WITHOUT_SLEEP {
+            true => thread::yield_now(),
+            // Whoever makes the condition true may need the core.
+            false => thread::sleep(Duration::from_micros(200)),
+        }
+    }
+}
+
+/// How often [`until`] looks before it sleeps between looks.
+const LOOKS_WITHOUT_SLEEP: u32 = 1000;
+
+/// Makes a call that should stall, under a time limit that this call alone has: before and after it every rank may take
+/// the time that a busy machine needs.
+fn stalled<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Error {
+    match rma::private::testing::with_limit(team, STALL, call) {
+        Ok(_) => panic!("the call should stall"),
+        Err(error) => {
+            assert_eq!(error.kind(), rma::ErrorKind::Stalled, "{error}");
+            error
+        }
     }
 }
 

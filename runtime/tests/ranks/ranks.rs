@@ -37,6 +37,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "stubborn" => stubborn(team, parse(arguments, 0)),
         "sleep" => sleep(team, parse(arguments, 0)),
         "late" => late(team, parse(arguments, 0)),
+        "late_until" => late_until(team, &arguments[0]),
         "serve" => serve(team, parse(arguments, 0)),
         "outlive" => outlive(team),
         "stalled" => stalled(team),
@@ -127,7 +128,7 @@ fn barriers(team: &Team, count: u32) -> Outcome {
     for _ in 0..count {
         team.barrier()?;
     }
-    say(&format!("rank {} is done", team.rank()));
+    say(&format!("rank {} is done and used {} ms", team.rank(), cpu_ms()?));
     Ok(())
 }
 
@@ -228,6 +229,15 @@ fn late(team: &Team, milliseconds: u64) -> Outcome {
     Ok(())
 }
 
+/// The last rank leaves when a file is there.
+fn late_until(team: &Team, file: &str) -> Outcome {
+    while team.rank().0 + 1 == team.size() && !std::path::Path::new(file).exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    say(&format!("rank {} leaves", team.rank()));
+    Ok(())
+}
+
 /// Rank 0 leaves at once, the others go on to use its window.
 fn serve(team: &Team, milliseconds: u64) -> Outcome {
     let window = Window::<u64>::allocate(team, 8)?;
@@ -252,22 +262,26 @@ fn serve(team: &Team, milliseconds: u64) -> Outcome {
 /// Rank 1 outlives the process that the launcher watches for it, and writes.
 fn outlive(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 1)?;
+    let refused = Window::<u64>::allocate(team, 1)?;
     if team.rank() == Rank(1) {
         let access = window.start(Rank(0), Info::Strong)?;
         let watched = std::env::var("WATCHED")?;
         Command::new("kill").args(["-KILL", &watched]).status()?;
-        std::thread::sleep(Duration::from_millis(500));
+        while refused.load(0)? == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         access.put(Rank(0), 0, 7)?;
         std::process::exit(0);
     }
     let lost = window.post(Origins::Any)?.wait(1);
     say(&format!("wait: {:?}", lost.map_err(|error| error.kind())));
     say(&format!("view: {:?}", window.local().map(|_| ()).map_err(|error| error.kind())));
+    refused.lock(Rank(1), LockKind::Exclusive, |epoch| epoch.put(Rank(1), 0, 1))?;
     let begun = Instant::now();
     let seen = loop {
         match window.local() {
             Ok(view) => break view[0],
-            Err(error) if Duration::from_secs(10) < begun.elapsed() => return Err(error.into()),
+            Err(error) if Duration::from_secs(60) < begun.elapsed() => return Err(error.into()),
             Err(_) => std::thread::sleep(Duration::from_millis(5)),
         }
     };
@@ -275,16 +289,22 @@ fn outlive(team: &Team) -> Outcome {
     Ok(())
 }
 
-/// The last rank never comes.
+/// The last rank comes only when the others have given up.
 fn stalled(team: &Team) -> Outcome {
-    if team.rank().0 + 1 == team.size() {
-        std::thread::sleep(Duration::from_secs(2));
+    let given_up = Window::<u64>::allocate(team, 1)?;
+    let last = Rank(team.size() - 1);
+    if team.rank() == last {
+        while given_up.load(0)? + 1 < u64::from(team.size()) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         return Ok(());
     }
-    match team.barrier() {
+    // Whoever comes after the first has given up is refused, so the limit leaves them time to come.
+    match rma::private::testing::with_limit(team, Duration::from_secs(3), || team.barrier()) {
         Ok(()) => Err("the barrier let a rank pass alone".into()),
         Err(error) => {
             say(&verdict(team, &error));
+            given_up.lock(last, LockKind::Shared, |epoch| epoch.accumulate(last, 0, Sum, 1))?;
             Ok(())
         }
     }

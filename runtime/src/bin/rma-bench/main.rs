@@ -100,7 +100,10 @@ impl Kind {
     fn window<T: rma::Element>(self, team: &Team) -> Result<Window<T>, Failure> {
         match self {
             Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
-            Kind::Create => Err(Failure::kind_unavailable()),
+            Kind::Create => {
+                let memory = vec![T::default(); REGION_BYTES / size_of::<T>()];
+                Ok(Window::create(team, memory).map_err(rma::Error::from)?)
+            }
         }
     }
 }
@@ -128,18 +131,8 @@ impl FromStr for Scale {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.kinds.contains(&Kind::Create) {
-        // Said once, not by every rank.
-        if std::env::var("RMA_RANK").is_ok_and(|rank| rank != "0") {
-            return ExitCode::from(STATUS_USAGE);
-        }
-        eprintln!("error: {}", Failure::kind_unavailable());
-        return ExitCode::from(STATUS_USAGE);
-    }
     rma::run(|team| run(&arguments, team))
 }
-
-const STATUS_USAGE: u8 = 2;
 
 fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     if team.size() < 2 {

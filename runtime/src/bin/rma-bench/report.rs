@@ -14,11 +14,6 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn kind_unavailable() -> Failure {
-        let text = "kind 'create': the runtime has no windows over memory of the caller yet; leave it out of --kinds";
-        Failure::Text(text.to_owned())
-    }
-
     pub(crate) fn few_ranks() -> Failure {
         Failure::Text(
             "there is nobody to communicate with; start 2 ranks or more: rma-run -n 2 rma-bench".to_owned(),

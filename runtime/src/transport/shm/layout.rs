@@ -53,6 +53,8 @@ pub(crate) struct Record {
     pub(crate) process: AtomicU32,
     /// 1 once a second thread of the rank has waited.
     pub(crate) several_threads: AtomicU32,
+    /// The thread that runs the rank, 0 while the rank has not joined.
+    pub(crate) home_thread: AtomicU32,
     /// The number of the rank's end: the earliest end explains the later ones.
     pub(crate) end_order: AtomicU32,
     /// Told when something has come from a rank that shares no memory with this one.
@@ -76,6 +78,8 @@ pub(crate) struct Board {
     pub(crate) sequence: AtomicU64,
     /// How often the waiter has looked and found its condition unmet.
     pub(crate) looks: AtomicU64,
+    /// When the waiter last found its condition unmet, on the machine's monotonic clock.
+    pub(crate) looked_ns: AtomicU64,
     /// Offset of the event that the waiter sleeps on.
     pub(crate) event: AtomicU64,
     pub(crate) team: AtomicU64,
@@ -83,6 +87,8 @@ pub(crate) struct Board {
     pub(crate) window: AtomicU64,
     /// Job rank of the target plus one, 0 without a target.
     pub(crate) target: AtomicU64,
+    /// Job rank of somebody without whom the wait can't end plus one, as of the waiter's last look; 0 if nobody is known.
+    pub(crate) blocker: AtomicU64,
     /// When the wait began, on the machine's monotonic clock.
     pub(crate) since_ns: AtomicU64,
     pub(crate) call: Name,

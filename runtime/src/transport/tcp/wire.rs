@@ -156,6 +156,19 @@ impl Wire {
         }
     }
 
+    /// Waits until a rank has done all that was sent to it, if anything was.
+    pub(crate) fn complete(&self, job_rank: u32, pause: Pause<'_>) -> Result<(), Cut> {
+        match self.links[job_rank as usize].get().filter(|link| link.is_open()) {
+            None => Ok(()),
+            // Frames are done in their order, so any answer says it.
+            Some(link) => {
+                let request = link.fresh_request();
+                link.stage(Kind::Sight, request, |_| ());
+                link.reply(request, pause).map(|_| ()).inspect_err(|_| link.forget(request))
+            }
+        }
+    }
+
     /// Asks a rank what it waits for. `None` if it does not say so before the pause ends the call.
     pub(crate) fn ask_sight(&self, job_rank: u32, pause: Pause<'_>) -> Option<String> {
         let link = self.link(job_rank, pause).ok()?;

@@ -6,7 +6,7 @@ use rma_automaton::{Call, Check, Permit};
 use super::failures::Failure;
 use super::{Access, Expected, Info, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
-use crate::liveness::{Act, Needs, WaitFor};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::exposure::{self, Admits, Closing};
 use crate::sync::phases::Reason;
 use crate::sync::state_word::Refusal;
@@ -94,6 +94,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Any,
             detail: Some(("exposure", u64::from(number))),
+            blocker: &|| self.awaited_origin(number),
         };
         let closed = self.context.wait(&own.exposure.0.completed, what, || {
             match own.exposure.0.word.try_close(count) {
@@ -164,6 +165,14 @@ impl RawWindow {
         self.error(ErrorKind::CountExceeded, call)
             .other(format!("ranks {came} on exposure {number}"))
             .note(note)
+    }
+
+    /// An origin that an exposure waits for, if it is known who will come: one that is inside, or a member of the group.
+    fn awaited_origin(&self, number: u32) -> Option<Rank> {
+        let origin = |rank: &Rank| &self.peer(self.me, rank.index()).origin;
+        let is_absent = |rank: &Rank| origin(rank).is_allowed(number) && !origin(rank).has_used(number);
+        let inside = self.members.ranks().find(|rank| origin(rank).is_at_work());
+        inside.or_else(|| self.group.get().and_then(|_| self.members.ranks().find(is_absent)))
     }
 
     fn missing_origins(&self, number: u32) -> String {
@@ -268,6 +277,7 @@ impl RawWindow {
             needs: Needs::One(target),
             act: Act::Toward(target),
             detail: Some(("last used exposure", u64::from(last))),
+            blocker: NO_BLOCKER,
         };
         let admitted = self.context.wait(&exposed.posted, what, || match exposed.word.start(record, last) {
             Ok(number) => Some(Ok(number)),

@@ -7,7 +7,7 @@ use rma_automaton::{Assertion, Call};
 
 use super::RawWindow;
 use crate::error::{Error, ErrorKind, Result};
-use crate::liveness::{Act, Needs, WaitFor};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::phases::{Reason, Way};
 use crate::team::Rank;
 
@@ -137,6 +137,7 @@ impl RawWindow {
                 needs: Needs::Those(&is_missing),
                 act: Act::Collective,
                 detail: Some(("fence", number)),
+                blocker: NO_BLOCKER,
             };
             let heard = self.context.wait(&own.arrivals, what, || {
                 if let Some(theirs) = phases.heard(round, number) {

@@ -56,6 +56,7 @@ impl RawWindow {
     pub(crate) fn view_mut<T: Element>(&mut self, call: &'static str) -> Result<LocalViewMut<'_, T>> {
         self.reclaim_leaked_views();
         self.take_view(call, LocalOp::Store)?;
+        self.may_store();
         Ok(LocalViewMut { len: self.own_len::<T>(), window: self, elements: PhantomData })
     }
 
@@ -65,9 +66,8 @@ impl RawWindow {
         if self.open.views.get() == 0 {
             self.refuse_illegal(call, Call::View(op))?;
             self.take_own_lock(call)?;
-            self.import();
         }
-        self.open.views.set(self.open.views.get() + 1);
+        self.begin_view();
         Ok(())
     }
 
@@ -147,7 +147,7 @@ impl RawWindow {
         }
         // SAFETY: - in bounds: checked above.
         let at = unsafe { self.private.cast::<T>().add(index) };
-        // SAFETY: - readable and alive: in the own block. - aligned: the block is, to more than any element.
+        // SAFETY: - readable and alive: in the private copy. - aligned: it holds elements of this type.
         Ok(unsafe { copy::load(at) })
     }
 
@@ -162,8 +162,9 @@ impl RawWindow {
         self.refuse_views(call)?;
         // SAFETY: - in bounds: checked above.
         let at = unsafe { self.private.cast::<T>().add(index) };
-        // SAFETY: - writable and alive: in the own block. - aligned: as in `load`. - no reference: no view lives, checked.
+        // SAFETY: - writable and alive: in the private copy. - aligned: as in `load`. - no reference: no view lives, checked.
         unsafe { copy::store(at, value) };
+        self.stored(index * size_of::<T>(), size_of::<T>());
         Ok(())
     }
 
@@ -177,7 +178,7 @@ impl RawWindow {
         // SAFETY: - in bounds: checked above.
         let from = unsafe { self.private.cast::<T>().add(index) };
         let bytes = size_of_val(into);
-        // SAFETY: - readable: in bounds of the own block. - writable: an exclusive slice, which is no window memory.
+        // SAFETY: - readable: in bounds of the private copy. - writable: an exclusive slice, which is no window memory.
         unsafe { self.engine.copy(into.as_mut_ptr().cast(), from.cast(), bytes) };
         Ok(())
     }
@@ -192,8 +193,9 @@ impl RawWindow {
         self.refuse_views(call)?;
         // SAFETY: - in bounds: checked above.
         let to = unsafe { self.private.cast::<T>().add(index) };
-        // SAFETY: - writable: in bounds of the own block, in which no view lives. - readable: a slice.
+        // SAFETY: - writable: in bounds of the private copy, in which no view lives. - readable: a slice.
         unsafe { self.engine.copy(to.cast(), from.as_ptr().cast(), size_of_val(from)) };
+        self.stored(index * size_of::<T>(), size_of_val(from));
         Ok(())
     }
 
@@ -234,9 +236,10 @@ impl<T: Element> Deref for LocalView<'_, T> {
 
     fn deref(&self) -> &[T] {
         // SAFETY: - in bounds, aligned, valid: the own part of the window, whose bytes are all initialised, and every
-        //   pattern of bits is an element. - alive: the view borrows the window.
+        //   pattern of bits is an element. - alive: the view borrows the window, which owns or maps the private copy.
         // - unaliased: the own lock is held, or the window is out of use and nobody writes any more, so no peer writes;
-        //   this rank can't, as every call that writes here needs `&mut` of the window or looks at `views`.
+        //   this rank can't, as every call that writes here, `import` among them, needs `&mut` of the window or looks at
+        //   `views`. Two copies: peers write to the mirror only, which is other memory.
         unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
     }
 }

@@ -175,6 +175,17 @@ impl RawWindow {
         state.holder().or_else(waiting).map(Rank)
     }
 
+    /// A rank that has the lock of `owner`, or waits before the caller.
+    fn holder_before(&self, owner: usize) -> Option<Rank> {
+        let shares = |rank: &Rank| {
+            // Relaxed: a hint for reports.
+            *rank != self.rank() && self.peer(owner, rank.index()).shares.load(Ordering::Relaxed) != 0
+        };
+        let holder = self.control(owner).word.0.state().holder().map(Rank);
+        let first = || self.first_at(owner).filter(|&rank| rank != self.rank());
+        holder.or_else(|| self.members.ranks().find(shares)).or_else(first)
+    }
+
     /// Waits in the queue that the request has joined, or until it can join.
     #[cold]
     #[track_caller]
@@ -194,6 +205,7 @@ impl RawWindow {
             needs: Needs::AnyOf(&[]),
             act: Act::Toward(Rank(at as u32)),
             detail: None,
+            blocker: &|| self.holder_before(at),
         };
         if request == Err(Refusal::Full) {
             // Abandoned tickets of earlier time-outs fill the queue until the holder lets go; nobody has a slot for this

@@ -10,6 +10,7 @@
 
 mod admission;
 mod control;
+mod copies;
 mod exposures;
 mod failures;
 mod fences;
@@ -22,16 +23,19 @@ mod served;
 mod transfer;
 
 pub use admission::{Expected, Info, LockKind, Origins};
+pub use copies::Moved;
+pub(crate) use copies::Private;
 pub use local::{LocalView, LocalViewMut};
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
+use self::copies::{Copies, Marked};
 use self::served::{Ground, Served};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
@@ -66,6 +70,8 @@ struct Target {
     mapped: usize,
     bytes: usize,
     unit: usize,
+    /// Where writes are marked, if the rank has a private copy too.
+    marked: Option<Marked>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -95,9 +101,10 @@ pub(crate) struct RawWindow {
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
     instrumented: Cell<bool>,
-    /// The private copy of the own memory: what loads, stores and views use. Equal to the public one for memory that the
-    /// runtime has allocated.
+    /// The private copy of the own memory: what loads, stores and views use. Equal to the public one where there is one copy.
     private: *mut u8,
+    /// What two copies need; `None` where there is one.
+    copies: Option<Copies>,
     /// Whether the views hold the own lock; in a poisoned window they don't.
     views_locked: Cell<bool>,
     /// Fences that this handle has signalled.
@@ -119,7 +126,7 @@ pub(crate) struct RawWindow {
 }
 
 // SAFETY: - the pointers lead into the segment's mapping, which `context` keeps alive and which is the same for all threads of
-//   the process; nothing in the handle is bound to the thread that made it.
+//   the process, or into memory that `copies` owns; nothing in the handle is bound to the thread that made it.
 unsafe impl Send for RawWindow {}
 
 /// What a rank tells the others about its part of a new window.
@@ -131,21 +138,37 @@ struct Description {
     offset: u64,
     bytes: u64,
     unit: u64,
+    /// How many copies of its memory the rank has.
+    copies: u64,
+}
+
+/// What a rank wants its part of a new window to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) bytes: usize,
+    pub(crate) unit: usize,
+    pub(crate) basic: BasicType,
+}
+
+/// Why there is no window, and the memory that was to be its own.
+pub(crate) struct Refused {
+    pub(crate) error: Error,
+    pub(crate) private: Option<Private>,
 }
 
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
-        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit];
+        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit, self.copies];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, basic, id, offset, bytes, unit] if rest.is_empty() => {
-                let [ready, basic, id, offset, bytes, unit] =
-                    [ready, basic, id, offset, bytes, unit].map(u64::from_le_bytes);
-                Some(Description { ready, basic, id, offset, bytes, unit })
+            &[ready, basic, id, offset, bytes, unit, copies] if rest.is_empty() => {
+                let [ready, basic, id, offset, bytes, unit, copies] =
+                    [ready, basic, id, offset, bytes, unit, copies].map(u64::from_le_bytes);
+                Some(Description { ready, basic, id, offset, bytes, unit, copies })
             }
             _ => None,
         }
@@ -153,43 +176,97 @@ impl Description {
 }
 
 impl RawWindow {
-    /// Makes a window over fresh, zeroed memory of every rank of the team; `bytes` and `unit` may differ per rank.
+    /// Makes a window over fresh memory of every rank of the team; its shape may differ per rank.
+    ///
+    /// With `private` memory this rank has two copies, of which the fresh one is the mirror: it begins with the same
+    /// contents. If `private` is an error, so is the outcome, on all ranks.
     ///
     /// # Errors
     /// `BadDispUnit` on all ranks if one has unit 0; `CollectiveMismatch` if the basic types differ; `System` on all ranks
     /// if one has no memory; and the errors of a collective call.
     #[track_caller]
-    pub(crate) fn allocate(team: &Team, bytes: usize, unit: usize, basic: BasicType) -> Result<RawWindow> {
+    pub(crate) fn allocate(
+        team: &Team,
+        shape: Shape,
+        private: Result<Option<Private>>,
+    ) -> Result<RawWindow, Refused> {
+        let (private, lacking) = match private {
+            Ok(private) => (private, None),
+            Err(error) => (None, Some(error)),
+        };
+        match RawWindow::build(team, shape, private.as_ref(), lacking) {
+            Ok((mut window, stored)) => {
+                let own = &window.targets[window.me];
+                if let (Some(private), Some(marked)) = (private, own.marked) {
+                    let mirror = own.data;
+                    window.copies = Some(private.into_copies(mirror, marked, stored, &window));
+                    window.join_barriers();
+                }
+                Ok(window)
+            }
+            Err(error) => Err(Refused { error, private }),
+        }
+    }
+
+    /// Makes the window, and the words in which the owner's stores are marked.
+    #[track_caller]
+    fn build(
+        team: &Team,
+        shape: Shape,
+        private: Option<&Private>,
+        lacking: Option<Error>,
+    ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
+        let Shape { bytes, unit, basic } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        let engine = Engine::choose();
+        let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
+        let total = match (private, marked) {
+            (None, _) => plan.data.checked_add(bytes),
+            (Some(_), marked) => marked.and_then(|marked| marked.end()),
+        };
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
-        let block = match plan.data.checked_add(bytes) {
-            Some(total) => context.allocate(CALL, total),
-            None => {
+        let memory = match (lacking, total) {
+            (Some(error), _) => Err(error),
+            (None, Some(total)) => context.allocate(CALL, total).and_then(|block| {
+                match marked.map_or(Ok(Box::default()), copies::words) {
+                    Ok(stored) => Ok((block, stored)),
+                    Err(note) => Err(fail(ErrorKind::System).note(note)),
+                }
+            }),
+            (None, None) => {
                 Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
             }
         };
+        let block = memory.as_ref().map(|(block, _)| block);
+        if let (Some(private), Ok(block)) = (private, &block) {
+            let mirror = context.at(block.offset() + plan.data as u64);
+            // SAFETY: - writable: the block is as long, and this rank's alone before the exchange. - readable: the private
+            //   memory is as long as the window's part.
+            unsafe { engine.copy(mirror, private.start(), bytes) };
+        }
         let mine = Description {
             ready: u64::from(block.is_ok()),
             basic: basic as u64,
             id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
-            offset: block.as_ref().map_or(0, Block::offset),
+            offset: block.map_or(0, Block::offset),
             bytes: bytes as u64,
             unit: unit as u64,
+            copies: 1 + u64::from(private.is_some()),
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                if let Ok(block) = block {
+                if let Ok((block, _)) = memory {
                     block.leave_behind();
                 }
                 return Err(error);
             }
         };
-        let block = block?;
+        let (block, stored) = memory?;
         let all: Vec<Description> = all
             .iter()
             .map(|bytes| Description::from_bytes(bytes).ok_or_else(|| fail(ErrorKind::Protocol)))
@@ -222,6 +299,10 @@ impl RawWindow {
                     mapped: if remote { 0 } else { theirs.bytes as usize },
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
+                    marked: match theirs.copies {
+                        1 => None,
+                        _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
+                    },
                     access: Cell::new(Access::None),
                     nested: Cell::new(0),
                     exposure: Cell::new(0),
@@ -232,8 +313,14 @@ impl RawWindow {
             })
             .collect();
         let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
-        let engine = Engine::choose();
-        let ground = Ground { offset: all[me].offset, broken_offset: all[home].offset, plan, bytes, engine };
+        let ground = Ground {
+            offset: all[me].offset,
+            broken_offset: all[home].offset,
+            plan,
+            bytes,
+            engine,
+            marked: targets[me].marked,
+        };
         let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
             None => None,
             Some(wire) => {
@@ -249,9 +336,10 @@ impl RawWindow {
                 Some(served)
             }
         };
-        Ok(RawWindow {
+        let window = RawWindow {
             engine,
-            private: targets[me].data,
+            private: private.map_or(targets[me].data, Private::start),
+            copies: None,
             targets,
             me,
             home,
@@ -272,7 +360,8 @@ impl RawWindow {
             context,
             block: Some(block),
             events: RefCell::new(Vec::new()),
-        })
+        };
+        Ok((window, stored))
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -366,19 +455,6 @@ impl RawWindow {
         self.error(ErrorKind::RankOutOfRange, call).target(rank).note(note)
     }
 
-    /// Brings what the owner stored to where others look (`docs/spec/visibility.md`, section 2). Allocated windows have
-    /// one copy, so only the order matters, which the words of `sync` keep.
-    #[inline(always)]
-    fn publish(&self) {
-        debug_assert!(ptr::eq(self.private, self.targets[self.me].data));
-    }
-
-    /// Brings what others have put to where the owner looks; see `publish`.
-    #[inline(always)]
-    fn import(&self) {
-        debug_assert!(ptr::eq(self.private, self.targets[self.me].data));
-    }
-
     /// The hook that every public call passes when the window is watched.
     #[inline(always)]
     #[track_caller]
@@ -421,6 +497,9 @@ impl Drop for RawWindow {
         // Guards borrow the window, so the ones that are left have been leaked. Nothing of this handle can write any
         // more, which is what the peers want to know; what it holds is given back as far as that is possible.
         self.close_leaked();
+        if let Some(copies) = &self.copies {
+            copies.end();
+        }
         for owner in 0..self.targets.len() {
             if self.targets[owner].remote {
                 self.depart_remote(owner);

@@ -12,7 +12,7 @@ use super::protocol::{Answer, Ask};
 use super::{RawWindow, Target};
 use crate::element::{Element, OpCode};
 use crate::error::{Error, ErrorKind, Evidence, Result};
-use crate::liveness::{self, Act, Needs, WaitFor};
+use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::exposure;
 use crate::sync::phases::{Reason, Way};
 use crate::sync::state_word::{Refusal, Sharing};
@@ -67,6 +67,7 @@ impl RawWindow {
             needs: Needs::Those(&needed),
             act: Act::Toward(target),
             detail: None,
+            blocker: NO_BLOCKER,
         };
         let mail = &segment.record(self.context.job_rank().0).mail;
         let mut watch = None;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
+use super::copies::Marked;
 use super::protocol::{Answer, Ask, read_reason, read_way};
 use crate::element::{And, BasicType, Element, Max, Min, OpCode, Or, Prod, Replace, Sum, Xor};
 use crate::error::Evidence;
@@ -45,6 +46,7 @@ pub(super) struct Served {
     plan: Plan,
     bytes: usize,
     engine: Engine,
+    marked: Option<Marked>,
     slice: Duration,
     state: Mutex<State>,
     /// How many requests wait.
@@ -58,6 +60,8 @@ pub(super) struct Ground {
     pub(super) plan: Plan,
     pub(super) bytes: usize,
     pub(super) engine: Engine,
+    /// Where writes are marked, if the owner has a private copy too.
+    pub(super) marked: Option<Marked>,
 }
 
 #[derive(Default)]
@@ -111,7 +115,7 @@ impl Served {
         members: &Arc<Members>,
         ground: Ground,
     ) -> Served {
-        let Ground { offset, broken_offset, plan, bytes, engine } = ground;
+        let Ground { offset, broken_offset, plan, bytes, engine, marked } = ground;
         let mapped = members.job_ranks().iter().filter(|&&rank| context.shares_memory(rank)).count();
         Served {
             me: members.rank().0,
@@ -123,6 +127,7 @@ impl Served {
             plan,
             bytes,
             engine,
+            marked,
             slice: if mapped == 1 { OWN_SLICE } else { SHARED_SLICE },
             state: Mutex::default(),
             waiting: AtomicUsize::new(0),
@@ -459,6 +464,13 @@ impl Served {
         }
     }
 
+    /// Notes what a transfer has written, for an owner that has a private copy.
+    fn wrote(&self, at: usize, len: usize) {
+        if let Some(marked) = self.marked {
+            marked.note(&self.segment, self.bytes, at, len);
+        }
+    }
+
     fn put(&self, admitted: bool, mut body: Body<'_>) -> Result<(), Malformed> {
         while !body.is_empty() {
             let (at, len) = (body.len()?, body.u32()? as usize);
@@ -469,6 +481,7 @@ impl Served {
                 //   origin is admitted, which excludes the owner's views. - readers and writers at the same time copy by
                 //   the same routine.
                 unsafe { self.engine.copy(to, from.as_ptr(), len) };
+                self.wrote(at, len);
             }
         }
         Ok(())
@@ -520,6 +533,9 @@ impl Served {
                 let old = unsafe { fetch(basic, operation, to, u64::from_le_bytes(bits)) };
                 fetched(old.ok_or(Malformed("an operation that the type does not have"))?);
             }
+            if operation != 0 {
+                self.wrote(at, len);
+            }
         }
         Ok(())
     }
@@ -543,9 +559,11 @@ impl Served {
                 }
             };
         }
-        Ok(
-            on!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64),
-        )
+        let before = on!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64);
+        if before == expected {
+            self.wrote(at, basic.size());
+        }
+        Ok(before)
     }
 }
 

@@ -50,6 +50,7 @@ impl RawWindow {
                 // - no reference to the target's memory lives: this handle is admitted there, which excludes the owner's
                 //   views. - readers and writers at the same time copy by the same routine.
                 unsafe { self.engine.copy(to, from, bytes) };
+                self.wrote(there, to, bytes);
                 return Ok(());
             }
         }
@@ -87,6 +88,7 @@ impl RawWindow {
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        self.wrote_layout::<T>(there, &to.layout);
         Ok(())
     }
 
@@ -117,6 +119,9 @@ impl RawWindow {
                 //   which is elsewhere.
                 // - the target's memory may be written at the same time, by the same routine only: see `put`.
                 unsafe { self.engine.copy(to, from, bytes) };
+                if let Destination::Own(_) = into {
+                    self.stored(to.addr() - self.private.addr(), bytes);
+                }
                 return Ok(());
             }
         }
@@ -149,7 +154,19 @@ impl RawWindow {
         // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
         //   without views, see `settle_destination`. - the rest as in `get`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        if own {
+            to.layout.ranges(size_of::<T>()).for_each(|range| self.stored(range.start, range.len()));
+        }
         Ok(())
+    }
+
+    /// Notes that a transfer has written the elements of a layout.
+    fn wrote_layout<T: Element>(&self, there: &Target, layout: &Layout) {
+        if there.has_mirror() {
+            for range in layout.ranges(size_of::<T>()) {
+                self.wrote(there, there.data.wrapping_add(range.start), range.len());
+            }
+        }
     }
 
     /// Loads one element of a target.
@@ -202,6 +219,7 @@ impl RawWindow {
             if let Some(to) = self.element::<T>(CALL, target, start)? {
                 // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
                 unsafe { atomic::fetch_op(to, operation, *value) };
+                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
                 return Ok(());
             }
         }
@@ -237,6 +255,7 @@ impl RawWindow {
                 false => unsafe { atomic::fetch_op_each(to, from, piece, operation, |_| ()) },
             }
         }
+        self.wrote_layout::<T>(&self.targets[target.index()], &to.layout);
         Ok(())
     }
 
@@ -265,6 +284,7 @@ impl RawWindow {
             // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there: see `put`.
             unsafe { atomic::fetch_op_each(to, from, piece, operation, |old| before.push(old)) };
         }
+        self.wrote_layout::<T>(&self.targets[target.index()], &to.layout);
         Ok(before)
     }
 
@@ -303,8 +323,12 @@ impl RawWindow {
     ) -> Result<T> {
         self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
         match self.element::<T>(call, target, at)? {
-            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-            Some(to) => Ok(unsafe { atomic::fetch_op(to, operation, origin) }),
+            Some(to) => {
+                // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+                let before = unsafe { atomic::fetch_op(to, operation, origin) };
+                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                Ok(before)
+            }
             None => self.fetch_one(call, target, at, Some(O::CODE), origin),
         }
     }
@@ -316,8 +340,14 @@ impl RawWindow {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         match self.element::<T>(CALL, target, at)? {
-            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-            Some(to) => Ok(unsafe { atomic::compare_swap(to, expected, new) }),
+            Some(to) => {
+                // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+                let before = unsafe { atomic::compare_swap(to, expected, new) };
+                if before.to_bits() == expected.to_bits() {
+                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                }
+                Ok(before)
+            }
             None => {
                 let offset = at * self.targets[target.index()].unit;
                 self.compare_swap_remote(CALL, target.index(), offset, expected, new)

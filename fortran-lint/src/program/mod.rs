@@ -1,0 +1,25 @@
+//! What the files of a run know about each other: modules, procedures, and what procedures do for their callers. Filled
+//! before the rules run and the same for every number of threads. Never holds a tree.
+
+mod levels;
+mod procedures;
+mod summary;
+
+pub use levels::levels;
+pub use procedures::{Home, ProcedureId, Procedures, Seen};
+pub use summary::{Actual, Certainty, Dummy, Effect, Summary, Use};
+
+use std::collections::HashMap;
+
+use crate::model::Modules;
+
+/// What the files of a run know about each other.
+#[derive(Default, Debug)]
+pub struct Program {
+    /// All modules.
+    pub modules: Modules,
+    /// All procedures.
+    pub procedures: Procedures,
+    /// What procedures do for their callers, where that was found out.
+    pub summaries: HashMap<ProcedureId, Summary>,
+}

@@ -1,0 +1,161 @@
+//! Which procedure a call means: internal, of a module, or external. Never guesses among several of one name.
+
+use std::collections::HashMap;
+
+use crate::model::{Model, Modules, OuterUse, UnitId};
+use crate::parse::{Attributes, Symbol, Tree, UnitKind};
+
+/// USE goes no further than this through modules that hand procedures on.
+const USE_DEPTH_MAX: usize = 16;
+
+/// One procedure of the run: a file by its place in the input, and a unit of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ProcedureId {
+    /// Index of the file.
+    pub file: u32,
+    /// Index of the unit.
+    pub unit: u32,
+}
+
+/// Who can call a procedure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Home {
+    /// Everybody.
+    External,
+    /// The users of a module.
+    Module(Box<str>),
+    /// Those who call by the interface of the module that the submodule belongs to.
+    Submodule,
+    /// The unit that contains it.
+    Internal,
+}
+
+/// All procedures of a run.
+#[derive(Clone, Default, Debug)]
+pub struct Procedures {
+    by_name: HashMap<Box<str>, Vec<(ProcedureId, Home)>>,
+    folders: Vec<Box<str>>,
+}
+
+/// What is known about the procedure that a name means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// This one.
+    Procedure(ProcedureId),
+    /// One of several, or one that is not seen.
+    Unknown,
+}
+
+impl Procedures {
+    /// Adds the procedures of one file. Files are added in the order of the input.
+    pub fn add(&mut self, path: &str, tree: &Tree, model: &Model) {
+        let file = self.folders.len() as u32;
+        self.folders.push(path.rsplit_once('/').map_or("", |(folder, _)| folder).into());
+        for (id, unit) in model.iter() {
+            let is_procedure =
+                matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure);
+            let (true, Some(name)) = (is_procedure, unit.name) else { continue };
+            let home = match unit.parent.map(|parent| model.unit(parent)) {
+                None => Home::External,
+                Some(parent) => match (parent.kind, parent.name) {
+                    (UnitKind::Module, Some(module)) => Home::Module(tree.symbols.name(module.symbol).into()),
+                    (UnitKind::Submodule, _) => Home::Submodule,
+                    _ => Home::Internal,
+                },
+            };
+            let name = tree.symbols.name(name.symbol);
+            self.by_name.entry(name.into()).or_default().push((ProcedureId { file, unit: id.0 }, home));
+        }
+    }
+
+    /// Whether the sources define a procedure of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// The procedure that `name` means in a unit.
+    pub fn find(
+        &self,
+        modules: &Modules,
+        file: u32,
+        tree: &Tree,
+        model: &Model,
+        unit: UnitId,
+        name: Symbol,
+    ) -> Seen {
+        let text = tree.symbols.name(name);
+        let mut next = Some(unit);
+        while let Some(id) = next {
+            let here = model.unit(id);
+            let is_declared = here
+                .variables
+                .get(&name)
+                .is_some_and(|variable| variable.is_dummy || variable.attributes.has(Attributes::POINTER));
+            if is_declared {
+                return Seen::Unknown;
+            }
+            let inner = model.iter().find(|(_, inner)| {
+                inner.parent == Some(id) && inner.name.is_some_and(|own| own.symbol == name)
+            });
+            if let Some((inner, _)) = inner {
+                return Seen::Procedure(ProcedureId { file, unit: inner.0 });
+            }
+            for used in here.outer_uses(tree) {
+                match self.in_use(modules, file, &used, text, USE_DEPTH_MAX) {
+                    Some(found) => return found,
+                    None => continue,
+                }
+            }
+            next = here.parent;
+        }
+        // A module that is not seen may bring the name, but hardly one that the sources define as external.
+        self.pick(file, text, |home| *home == Home::External)
+    }
+
+    /// `None` when the name does not come through this USE.
+    fn in_use(
+        &self,
+        modules: &Modules,
+        file: u32,
+        used: &OuterUse,
+        local: &str,
+        depth: usize,
+    ) -> Option<Seen> {
+        let original = used.original(local)?;
+        let is_of_module = |home: &Home| matches!(home, Home::Module(module) if *module == used.module);
+        if self.by_name.get(original).is_some_and(|all| all.iter().any(|(_, home)| is_of_module(home))) {
+            return Some(self.pick(file, original, is_of_module));
+        }
+        if depth == 0 {
+            return None;
+        }
+        for module in modules.named(&used.module) {
+            for inner in &module.uses {
+                if let Some(found) = self.in_use(modules, file, inner, original, depth - 1) {
+                    return Some(found);
+                }
+            }
+        }
+        // Declared in the module, written down in a submodule.
+        let is_seen = !modules.named(&used.module).is_empty();
+        let has_one = self
+            .by_name
+            .get(original)
+            .is_some_and(|all| all.iter().filter(|(_, home)| *home == Home::Submodule).count() == 1);
+        (is_seen && has_one).then(|| self.pick(file, original, |home| *home == Home::Submodule))
+    }
+
+    /// The only procedure of a name with such a home; of several, the only one in the caller's folder.
+    fn pick(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Seen {
+        let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let fitting: Vec<ProcedureId> =
+            all.iter().filter(|(_, home)| wanted(home)).map(|(id, _)| *id).collect();
+        let folder = |file: u32| self.folders.get(file as usize);
+        let near: Vec<ProcedureId> =
+            fitting.iter().copied().filter(|id| folder(id.file) == folder(file)).collect();
+        match (fitting.as_slice(), near.as_slice()) {
+            ([one], _) | (_, [one]) => Seen::Procedure(*one),
+            _ => Seen::Unknown,
+        }
+    }
+}

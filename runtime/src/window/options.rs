@@ -1,0 +1,103 @@
+//! How a window is to be, beside its length. Never makes one without all ranks.
+
+use super::Window;
+use super::raw::{Private, RawWindow, Refused, Shape};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::job::MemoryModel;
+use crate::team::Team;
+
+/// What a new window is to be like, where [`Window::allocate`] and [`Window::create`] leave no choice. Every rank says it
+/// for its own part, and parts may differ.
+///
+/// ```
+/// let units = rma::spawn(2, |team| {
+///     // A displacement that others give for this rank's part counts records of three numbers.
+///     let mut window = rma::WindowOptions::new().disp_unit(24).allocate::<u64>(team, 30)?;
+///     window.fence(|epoch| epoch.put(rma::Rank(1), 2, [1, 2, 3]))?;
+///     window.load(6)
+/// })?;
+/// assert_eq!(units.into_iter().collect::<rma::Result<Vec<u64>>>()?, [0, 1]);
+/// # Ok::<(), rma::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use = "options make a window by `allocate` or `create`"]
+pub struct WindowOptions {
+    disp_unit: Option<usize>,
+    memory_model: Option<MemoryModel>,
+}
+
+impl WindowOptions {
+    /// The displacement unit is the size of an element, and the memory model that of the job.
+    pub fn new() -> WindowOptions {
+        WindowOptions::default()
+    }
+
+    /// Sets the displacement unit of this rank's part in bytes: what a displacement that others give is multiplied with.
+    pub fn disp_unit(self, bytes: usize) -> WindowOptions {
+        WindowOptions { disp_unit: Some(bytes), ..self }
+    }
+
+    /// Sets how many copies the runtime makes of this rank's part, whatever [the job's default](MemoryModel) is. A window over
+    /// memory of the caller has two in any case.
+    pub fn memory_model(self, model: MemoryModel) -> WindowOptions {
+        WindowOptions { memory_model: Some(model), ..self }
+    }
+
+    /// As [`Window::allocate`], with these options.
+    ///
+    /// # Errors
+    /// As [`Window::allocate`], and `BadDispUnit` on all ranks if one has a unit of 0.
+    #[track_caller]
+    pub fn allocate<T: Element>(&self, team: &Team, len: usize) -> Result<Window<T>> {
+        let private = match self.memory_model.unwrap_or(team.context().memory_model()) {
+            MemoryModel::Unified => Ok(None),
+            MemoryModel::Separate => Private::zeroed::<T>(len).map(Some),
+        };
+        let made = RawWindow::allocate(team, self.shape::<T>(len), private);
+        made.map(Window::over).map_err(|refused| refused.error)
+    }
+
+    /// As [`Window::create`], with these options.
+    ///
+    /// # Errors
+    /// As [`Window::create`], and `BadDispUnit` on all ranks if one has a unit of 0.
+    #[track_caller]
+    pub fn create<T: Element>(&self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<T>> {
+        let shape = self.shape::<T>(memory.len());
+        let made = RawWindow::allocate(team, shape, Ok(Some(Private::over(memory))));
+        made.map(Window::over).map_err(|Refused { error, private }| Returned {
+            error,
+            memory: private.and_then(Private::into_memory).unwrap_or_default(),
+        })
+    }
+
+    fn shape<T: Element>(&self, len: usize) -> Shape {
+        // More than the address space holds is refused as such, not wrapped around.
+        let bytes = len.saturating_mul(size_of::<T>());
+        Shape { bytes, unit: self.disp_unit.unwrap_or(size_of::<T>()), basic: T::TYPE }
+    }
+}
+
+/// An error of a call that was given the caller's memory, and the memory. `?` turns it into the [`Error`] alone.
+#[derive(Debug)]
+pub struct Returned<T> {
+    /// Why the call failed.
+    pub error: Error,
+    /// What the call was given.
+    pub memory: Vec<T>,
+}
+
+impl<T> From<Returned<T>> for Error {
+    fn from(returned: Returned<T>) -> Error {
+        returned.error
+    }
+}
+
+impl<T> std::fmt::Display for Returned<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl<T: std::fmt::Debug> std::error::Error for Returned<T> {}

@@ -1,0 +1,441 @@
+//! Windows whose memory is the caller's: a private copy, which only the owner touches, and a mirror of it in the segment,
+//! which transfers touch. Never moves a byte outside a call of the owner, nor one that was not written.
+//!
+//! `publish` and `import` are called where `docs/spec/visibility.md`, section 2, says so; for memory with one copy they do
+//! nothing. What has to move is known to the byte: transfers mark what they write in words behind the mirror, and the
+//! owner's element accesses mark what they store in words of their own. What was stored through a mutable view is found by
+//! comparing the copies, since they are equal when the view begins and nobody else is admitted while it lives.
+//!
+//! A byte that both sides have written holds what the last one to move brought; the rules call such a program wrong.
+//!
+//! The window barrier of the team moves bytes too, possibly in another thread than the one that has the handle. So whoever
+//! moves holds a lock, a view begins under that lock, and nothing moves while there is a view.
+
+use std::any::Any;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{RawWindow, Target};
+use crate::element::Element;
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::RankContext;
+use crate::sync::marks::{self, Marks};
+use crate::team::{Mover, OpenEpochs};
+use crate::transport::shm::copy::Engine;
+use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Segment};
+
+/// Bytes of the two copies that are compared at a time.
+const COMPARED_BYTES: usize = 1024;
+/// What is moved if a byte of it differs.
+const LINE_BYTES: usize = 64;
+
+/// How many bytes the calls of one handle have moved between the copies of its own memory. See
+/// [`Window::moved`](crate::Window::moved).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// From the private copy to the mirror: what the owner stored.
+    pub published: u64,
+    /// From the mirror to the private copy: what transfers wrote.
+    pub imported: u64,
+}
+
+/// Memory that is to be the private copy of a window's part.
+pub(crate) struct Private {
+    start: *mut u8,
+    memory: Kept,
+}
+
+/// A vector, and whose it is.
+enum Kept {
+    Caller(Box<dyn Any + Send>),
+    Runtime(#[expect(dead_code, reason = "it is kept for its memory")] Box<dyn Any + Send>),
+}
+
+impl Private {
+    /// Memory of the caller.
+    pub(crate) fn over<T: Element>(mut memory: Vec<T>) -> Private {
+        // The elements don't move with the vector, and nobody reaches them through it while it is kept.
+        Private { start: memory.as_mut_ptr().cast(), memory: Kept::Caller(Box::new(memory)) }
+    }
+
+    /// Fresh memory of `len` elements, zeroed and aligned like the runtime's other memory.
+    ///
+    /// # Errors
+    /// `System` if there is none.
+    pub(crate) fn zeroed<T: Element>(len: usize) -> Result<Private> {
+        let alignment = BLOCK_ALIGNMENT as usize;
+        let mut memory = Vec::<T>::new();
+        let padded = len.saturating_add(alignment / size_of::<T>());
+        if memory.try_reserve_exact(padded).is_err() {
+            let note = format!("no memory for {len} elements");
+            return Err(Error::new(ErrorKind::System, "window allocation").note(note));
+        }
+        memory.resize(padded, T::default());
+        let skipped = memory.as_ptr().align_offset(alignment);
+        let start = memory.as_mut_ptr().wrapping_add(skipped).cast();
+        Ok(Private { start, memory: Kept::Runtime(Box::new(memory)) })
+    }
+
+    pub(super) fn start(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// The two copies of a window's part.
+    pub(super) fn into_copies(
+        self,
+        mirror: *mut u8,
+        marked: Marked,
+        stored: Box<[AtomicU64]>,
+        window: &RawWindow,
+    ) -> Copies {
+        let pair = Pair {
+            private: self.start,
+            mirror,
+            bytes: window.targets[window.me].bytes,
+            marked,
+            engine: window.engine,
+            context: Arc::clone(&window.context),
+            memory: self.memory,
+            moved: Moved::default(),
+        };
+        let open = Arc::clone(&window.open);
+        Copies(Arc::new(Shared {
+            pair: Mutex::new(Some(pair)),
+            open,
+            stored,
+            viewed: AtomicBool::new(false),
+        }))
+    }
+
+    /// The memory that [`over`](Private::over) was given.
+    pub(crate) fn into_memory<T: Element>(self) -> Option<Vec<T>> {
+        self.memory.into_vec()
+    }
+}
+
+impl Kept {
+    fn into_vec<T: Element>(self) -> Option<Vec<T>> {
+        match self {
+            Kept::Caller(memory) => memory.downcast().ok().map(|memory| *memory),
+            Kept::Runtime(_) => None,
+        }
+    }
+}
+
+/// What the owner of two copies keeps.
+pub(super) struct Copies(Arc<Shared>);
+
+/// What the owner's handle and its team share.
+struct Shared {
+    /// The copies, until the window goes.
+    pair: Mutex<Option<Pair>>,
+    /// What the window has open, views among it.
+    open: Arc<OpenEpochs>,
+    /// What the owner's element accesses have stored since the last publish.
+    stored: Box<[AtomicU64]>,
+    /// A mutable view has lived since the last publish.
+    viewed: AtomicBool,
+}
+
+/// The two copies themselves, and what moving between them takes.
+struct Pair {
+    private: *mut u8,
+    mirror: *mut u8,
+    /// The length of both.
+    bytes: usize,
+    marked: Marked,
+    engine: Engine,
+    /// Keeps the mirror's mapping alive.
+    context: Arc<RankContext>,
+    /// Keeps the private copy alive.
+    memory: Kept,
+    moved: Moved,
+}
+
+// SAFETY: - the pointers lead into memory that the pair owns or keeps mapped, the same for all threads of the process;
+//   whoever has the pair has the lock around it.
+unsafe impl Send for Pair {}
+
+/// Where the marks of a mirror lie in the segment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marked {
+    offset: u64,
+    words: usize,
+}
+
+impl Marked {
+    /// The words behind `bytes` bytes that begin at `start`. `None` if that is more than an address can name.
+    pub(super) fn behind(start: usize, bytes: usize) -> Option<Marked> {
+        let offset = start.checked_add(bytes)?.checked_next_multiple_of(size_of::<AtomicU64>())?;
+        Some(Marked { offset: offset as u64, words: marks::words_for(bytes) })
+    }
+
+    /// The marks of `bytes` bytes.
+    #[inline(always)]
+    fn of(self, context: &RankContext, bytes: usize) -> Marks<'_> {
+        Marks::new(context.segment().shared_slice(self.offset, self.words), bytes)
+    }
+
+    /// Marks bytes of the window of this length.
+    pub(super) fn note(self, segment: &Segment, bytes: usize, start: usize, len: usize) {
+        Marks::new(segment.shared_slice(self.offset, self.words), bytes).add(start, len);
+    }
+
+    /// Where the words end.
+    pub(super) fn end(self) -> Option<usize> {
+        (self.offset as usize).checked_add(self.words.checked_mul(size_of::<AtomicU64>())?)
+    }
+}
+
+/// As many words, without marks.
+///
+/// # Errors
+/// A sentence for an error, if there is no memory.
+pub(super) fn words(marked: Marked) -> Result<Box<[AtomicU64]>, String> {
+    let mut words = Vec::new();
+    match words.try_reserve_exact(marked.words) {
+        Ok(()) => {
+            words.resize_with(marked.words, AtomicU64::default);
+            Ok(words.into_boxed_slice())
+        }
+        Err(_) => Err(format!("no memory for {} words of marks", marked.words)),
+    }
+}
+
+impl Copies {
+    /// Takes the private copy if it is the caller's. The window must not be used afterwards.
+    fn take_callers_memory(&self) -> Option<Kept> {
+        let mut pair = self.0.pair();
+        match pair.take() {
+            Some(Pair { memory: memory @ Kept::Caller(_), .. }) => Some(memory),
+            other => {
+                *pair = other;
+                None
+            }
+        }
+    }
+
+    /// Gives the copies up. Nobody moves anything between them any more.
+    pub(super) fn end(&self) {
+        drop(self.0.pair().take());
+    }
+}
+
+impl Target {
+    /// Whether the rank has a private copy beside the one that transfers reach.
+    pub(super) fn has_mirror(&self) -> bool {
+        self.marked.is_some()
+    }
+}
+
+impl Shared {
+    fn pair(&self) -> MutexGuard<'_, Option<Pair>> {
+        // Nothing panics while a pair is half moved, and one that was half moved would only move again.
+        self.pair.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mover for Shared {
+    fn publish(&self) {
+        if let Some(pair) = &mut *self.pair() {
+            pair.publish(self);
+        }
+    }
+
+    fn import(&self) {
+        if let Some(pair) = &mut *self.pair() {
+            pair.import(self);
+        }
+    }
+}
+
+impl Pair {
+    fn publish(&mut self, shared: &Shared) {
+        // A view may be storing; its end publishes.
+        if shared.open.views.get() != 0 {
+            return;
+        }
+        let mut published = 0;
+        let publish = |start: usize, len: usize| {
+            // SAFETY: - in bounds: the marks are of the window's bytes, and comparison stays inside them.
+            let from = unsafe { self.private.add(start) };
+            // SAFETY: - in bounds: the mirror is as long.
+            let to = unsafe { self.mirror.add(start) };
+            // SAFETY: - readable: the private copy, of which no mutable view lives, see above. - writable: the mirror, to
+            //   which there are no references.
+            unsafe { self.engine.copy(to, from, len) };
+            published += len as u64;
+        };
+        let stored = Marks::new(&shared.stored, self.bytes);
+        // Relaxed: the lock orders it.
+        match shared.viewed.swap(false, Ordering::Relaxed) {
+            false => stored.take(publish),
+            // The comparison finds the marked bytes, too.
+            true => {
+                stored.take(|_, _| ());
+                self.compare(publish);
+            }
+        }
+        self.moved.published += published;
+    }
+
+    fn import(&mut self, shared: &Shared) {
+        // A view is a reference to the private copy. No call of the handle that imports is legal while one lives; the team's
+        // barrier may have looked before another thread took one.
+        if shared.open.views.get() != 0 {
+            return;
+        }
+        let mut imported = 0;
+        self.marked.of(&self.context, self.bytes).take(|start, len| {
+            // SAFETY: - in bounds: the marks are of the window's bytes.
+            let from = unsafe { self.mirror.add(start) };
+            // SAFETY: - in bounds: the private copy is as long.
+            let to = unsafe { self.private.add(start) };
+            // SAFETY: - readable: the mirror; peers may write it at the same time, by the same routine only. - writable: the
+            //   private copy, of which no view lives, see above; none begins, as that takes the lock that this call holds.
+            unsafe { self.engine.copy(to, from, len) };
+            imported += len as u64;
+        });
+        self.moved.imported += imported;
+    }
+
+    /// Gives the runs of lines in which the two copies differ. Whole lines, as nobody else is admitted after a view.
+    fn compare(&self, mut differs: impl FnMut(usize, usize)) {
+        let (mut mine, mut theirs) = ([0; COMPARED_BYTES], [0; COMPARED_BYTES]);
+        let mut run = 0..0;
+        for start in (0..self.bytes).step_by(COMPARED_BYTES) {
+            let len = COMPARED_BYTES.min(self.bytes - start);
+            // SAFETY: - in bounds: `start` is below the window's length.
+            let private = unsafe { self.private.add(start) };
+            // SAFETY: - in bounds: the mirror is as long.
+            let mirror = unsafe { self.mirror.add(start) };
+            // SAFETY: - readable: the private copy, of which no mutable view lives. - writable: a buffer of its own.
+            unsafe { self.engine.copy(mine.as_mut_ptr(), private, len) };
+            // SAFETY: - readable: the mirror. - writable: a buffer of its own.
+            unsafe { self.engine.copy(theirs.as_mut_ptr(), mirror, len) };
+            if mine[..len] == theirs[..len] {
+                continue;
+            }
+            let mut at = start;
+            for (mine, theirs) in mine[..len].chunks(LINE_BYTES).zip(theirs[..len].chunks(LINE_BYTES)) {
+                if mine != theirs {
+                    if run.end != at {
+                        differs(run.start, run.len());
+                        run = at..at;
+                    }
+                    run.end += mine.len();
+                }
+                at += mine.len();
+            }
+        }
+        differs(run.start, run.len());
+    }
+}
+
+impl RawWindow {
+    /// Brings what the owner stored to where others look.
+    #[inline(always)]
+    pub(super) fn publish(&self) {
+        if let Some(copies) = &self.copies {
+            copies.0.publish();
+        }
+    }
+
+    /// Brings what others have put to where the owner looks.
+    #[inline(always)]
+    pub(super) fn import(&self) {
+        if let Some(copies) = &self.copies {
+            debug_assert_eq!(self.open.views.get(), 0, "a view lives");
+            copies.0.import();
+        }
+    }
+
+    /// Counts a view that begins. The first one imports.
+    #[inline(always)]
+    pub(super) fn begin_view(&self) {
+        let views = self.open.views.get();
+        match &self.copies {
+            Some(copies) if views == 0 => {
+                let mut pair = copies.0.pair();
+                if let Some(pair) = &mut *pair {
+                    pair.import(&copies.0);
+                }
+                // Under the lock, so that whoever moves sees it.
+                self.open.views.set(1);
+            }
+            _ => self.open.views.set(views + 1),
+        }
+    }
+
+    /// Lets the team's barrier move what this window has to move.
+    pub(super) fn join_barriers(&self) {
+        if let Some(copies) = &self.copies {
+            self.open.moves_by(Arc::clone(&copies.0) as Arc<dyn Mover>);
+        }
+    }
+
+    /// Notes that a transfer of this handle has written to a target.
+    #[inline(always)]
+    pub(super) fn wrote(&self, there: &Target, at: *const u8, bytes: usize) {
+        if let Some(marked) = there.marked {
+            self.mark(marked, there, at.addr() - there.data.addr(), bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn mark(&self, marked: Marked, there: &Target, start: usize, bytes: usize) {
+        marked.of(&self.context, there.bytes).add(start, bytes);
+    }
+
+    /// Notes that the owner has stored to its own memory, other than through a view.
+    #[inline(always)]
+    pub(super) fn stored(&self, start: usize, bytes: usize) {
+        if let Some(copies) = &self.copies {
+            Marks::new(&copies.0.stored, self.targets[self.me].bytes).add(start, bytes);
+        }
+    }
+
+    /// Notes that the owner may store to its own memory through a view.
+    #[inline(always)]
+    pub(super) fn may_store(&self) {
+        if let Some(copies) = &self.copies {
+            copies.0.viewed.store(true, Ordering::Relaxed); // Relaxed: the lock of the copies orders it.
+        }
+    }
+
+    /// The bytes that this handle's calls have moved between the copies.
+    pub(crate) fn moved(&self) -> Moved {
+        let moved = |copies: &Copies| copies.0.pair().as_ref().map(|pair| pair.moved);
+        self.copies.as_ref().and_then(moved).unwrap_or_default()
+    }
+
+    /// Whether the own memory has two copies.
+    pub(crate) fn has_two_copies(&self) -> bool {
+        self.copies.is_some()
+    }
+
+    /// Gives the handle up for the own memory, or a copy of it if it is the runtime's.
+    ///
+    /// # Errors
+    /// `System` if there is no memory for a copy.
+    #[track_caller]
+    pub(crate) fn into_memory<T: Element>(self, call: &'static str) -> Result<Vec<T>> {
+        // What is open is closed before the private copy goes, as closing publishes.
+        self.close_leaked();
+        let memory = self.copies.as_ref().and_then(Copies::take_callers_memory);
+        match memory {
+            Some(memory) => Ok(memory.into_vec().unwrap_or_default()),
+            None => {
+                let len = self.targets[self.me].bytes / size_of::<T>();
+                let mut copy = Vec::new();
+                if copy.try_reserve_exact(len).is_err() {
+                    let note = format!("no memory for {len} elements");
+                    return Err(self.error(ErrorKind::System, call).note(note));
+                }
+                copy.resize(len, T::default());
+                self.read(call, 0, &mut copy)?;
+                Ok(copy)
+            }
+        }
+    }
+}
