@@ -107,10 +107,12 @@ struct Case {
     transports: &'static [Transport],
     memories: &'static [Memory],
     ending: Ending,
+    many_rounds: bool,
     body: fn(&Team) -> Outcome,
 }
 
 const ALL: &[Transport] = &[Transport::Local, Transport::Shm, Transport::Tcp, Transport::Mixed];
+const MAPPED: &[Transport] = &[Transport::Local, Transport::Shm];
 const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mixed];
 // covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
@@ -123,7 +125,15 @@ const STALL: Duration = Duration::from_millis(400);
 
 impl Case {
     const fn new(name: &'static str, ranks: &'static [u32], body: fn(&Team) -> Outcome) -> Case {
-        Case { name, ranks, transports: ALL, memories: EITHER, ending: Ending::Well, body }
+        Case {
+            name,
+            ranks,
+            transports: ALL,
+            memories: EITHER,
+            ending: Ending::Well,
+            many_rounds: false,
+            body,
+        }
     }
 
     /// A case in which ranks die, which threads can't, and this many survive.
@@ -134,6 +144,17 @@ impl Case {
     /// A case in which a rank ends with an error that contains this.
     const fn failing(self, text: &'static str) -> Case {
         Case { ending: Ending::Fails(text), ..self }
+    }
+
+    /// A case about what is so only while ranks share memory: that a transfer is done when it returns, or that a rank sees what
+    /// the others wait for.
+    const fn mapped(self) -> Case {
+        Case { transports: MAPPED, ..self }
+    }
+
+    /// A case of so many rounds that it belongs to the long checks where each round is a message.
+    const fn many_rounds(self) -> Case {
+        Case { many_rounds: true, ..self }
     }
 
     /// A case whose ranks are processes that share memory, as it stops one that others go on to reach.
@@ -163,7 +184,7 @@ impl Case {
         let possible = |run: &Run| run.transport != Transport::Mixed || 2 < run.ranks;
         let wired = move |run: &Run| {
             let elsewhere = matches!(run.transport, Transport::Tcp | Transport::Mixed);
-            !elsewhere || whole || Some(run.ranks) == most
+            !elsewhere || whole || (Some(run.ranks) == most && !self.many_rounds)
         };
         self.memories.iter().flat_map(move |&memory| {
             let runs = self.ranks.iter().flat_map(move |&ranks| {

@@ -123,15 +123,20 @@ impl Agent {
     }
 
     fn admit(&mut self, stranger: u64) {
-        let heard = self.door.hear(stranger);
-        // Its proof, and what it has to say, may be on their way: until that is clear, the rank counts as speaking.
-        if let Some(Party::Rank(rank)) = self.door.claim(stranger)
-            && !self.claimed.contains(&rank)
-        {
-            self.wire.speaks(rank);
-            self.claimed.push(rank);
-        }
+        let (wire, claimed) = (&self.wire, &mut self.claimed);
+        // Once it is answered, its proof and what it has to say may be on their way: until that is clear, the rank counts as
+        // speaking.
+        let heard = self.door.hear(stranger, |party| match party {
+            Party::Rank(rank) if wire.has_rank(rank) && !claimed.contains(&rank) => {
+                wire.speaks(rank);
+                claimed.push(rank);
+            }
+            _ => {}
+        });
         let Some((Party::Rank(rank), stream)) = heard else { return };
+        if !self.wire.has_rank(rank) {
+            return;
+        }
         let at = rank as usize;
         if self.ranks.len() <= at {
             self.ranks.resize_with(at + 1, || None);

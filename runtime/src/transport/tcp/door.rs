@@ -99,10 +99,11 @@ impl Door {
         }
     }
 
-    /// Hears a stranger; gives it with its name once it has proved itself.
-    pub(crate) fn hear(&mut self, number: u64) -> Option<(Party, TcpStream)> {
+    /// Hears a stranger; gives it with its name once it has proved itself. `claims` is told who it says it is before it is
+    /// answered.
+    pub(crate) fn hear(&mut self, number: u64, claims: impl FnMut(Party)) -> Option<(Party, TcpStream)> {
         let at = self.strangers.iter().position(|stranger| stranger.number == number)?;
-        let verdict = self.strangers[at].hear(&self.secret, self.me);
+        let verdict = self.strangers[at].hear(&self.secret, self.me, claims);
         match verdict {
             Verdict::Wait => None,
             Verdict::Out => {
@@ -121,15 +122,6 @@ impl Door {
         Some((oldest.since + STRANGER_DEADLINE).saturating_duration_since(now))
     }
 
-    /// Who a stranger claims to be, once it has said so.
-    pub(crate) fn claim(&self, number: u64) -> Option<Party> {
-        let stranger = self.strangers.iter().find(|stranger| stranger.number == number)?;
-        match &stranger.step {
-            Step::Hello => None,
-            Step::Proof(callee) => Some(callee.claimed()),
-        }
-    }
-
     /// Whether a rank that has not been let in yet claims to be this one.
     pub(crate) fn is_claimed(&self, party: Party) -> bool {
         self.strangers.iter().any(|stranger| match &stranger.step {
@@ -146,7 +138,7 @@ enum Verdict {
 }
 
 impl Stranger {
-    fn hear(&mut self, secret: &Secret, me: Party) -> Verdict {
+    fn hear(&mut self, secret: &Secret, me: Party, mut claims: impl FnMut(Party)) -> Verdict {
         loop {
             let wanted = match self.step {
                 Step::Hello => HELLO_BYTES,
@@ -165,6 +157,7 @@ impl Stranger {
             match std::mem::replace(&mut self.step, Step::Hello) {
                 Step::Hello => match Callee::new(secret, me, &self.received) {
                     Ok((callee, answer)) => {
+                        claims(callee.claimed());
                         self.step = Step::Proof(callee);
                         // A fresh connection takes so few bytes at once, or is none.
                         match socket::write(&self.stream, &answer) {

@@ -285,28 +285,31 @@ impl Link {
                 return Ok(body);
             }
             self.refuse_gone()?;
+            drop(state);
+            // Not while this thread reads for all: a caller's pause may ask something on this link, too.
+            let slice = pause()?;
+            let mut state = self.state();
+            if state.replies.contains_key(&request) {
+                continue;
+            }
             if state.reading {
-                drop(state);
-                let slice = pause()?.min(FOLLOWER_SLICE);
-                state = self.state();
-                if state.reading && !state.replies.contains_key(&request) {
-                    drop(self.sleep(state, slice));
-                }
+                drop(self.sleep(state, slice.min(FOLLOWER_SLICE)));
                 continue;
             }
             state.reading = true;
             drop(state);
-            let outcome = self.read_some(&stream, pause);
+            let outcome = self.read_for_all(&stream, slice);
             self.state().reading = false;
             self.changed.notify_all();
             outcome?;
         }
     }
 
-    /// Reads until a reply has arrived, to whomever.
-    fn read_some(&self, stream: &TcpStream, pause: Pause<'_>) -> Result<(), Cut> {
-        while !self.read_available(stream)? {
-            socket::wait(stream, PollFlags::IN, pause()?);
+    /// Reads what has arrived, or sleeps until something does.
+    fn read_for_all(&self, stream: &TcpStream, slice: Duration) -> Result<(), Cut> {
+        if !self.read_available(stream)? {
+            socket::wait(stream, PollFlags::IN, slice);
+            self.read_available(stream)?;
         }
         Ok(())
     }

@@ -238,7 +238,7 @@ impl Server {
     }
 
     fn admit(&mut self, stranger: u64) {
-        let Some((party, stream)) = self.door.hear(stranger) else { return };
+        let Some((party, stream)) = self.door.hear(stranger, |_| ()) else { return };
         let Party::Rank(rank) = party else { return };
         let Some(seat) = self.ranks.get_mut(rank as usize) else { return };
         if seat.connection.is_some() || seat.closed.is_some() || self.shared.ends().of(rank).is_some() {

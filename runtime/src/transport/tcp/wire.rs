@@ -86,6 +86,11 @@ impl Wire {
         job_rank == self.me || (node(job_rank) != NODE_ALONE && node(job_rank) == node(self.me))
     }
 
+    /// Whether the job has such a rank.
+    pub(super) fn has_rank(&self, job_rank: u32) -> bool {
+        (job_rank as usize) < self.places.len()
+    }
+
     pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.mailbox
     }
@@ -241,9 +246,7 @@ impl Wire {
 
     /// A rank has opened its link to this one.
     pub(super) fn speaks(&self, job_rank: u32) {
-        if let Some(speaking) = self.speaking.get(job_rank as usize) {
-            speaking.store(SPEAKING, Ordering::Release); // Release: pairs with the Acquire in `is_drained`.
-        }
+        self.speaking[job_rank as usize].store(SPEAKING, Ordering::Release); // Release: pairs with the Acquire in `is_drained`.
     }
 
     /// Nothing more comes from a rank.

@@ -138,10 +138,6 @@ impl RawWindow {
     #[cold]
     pub(super) fn is_quiet(&self) -> Result<(), Rank> {
         self.retreat();
-        if let Some(served) = &self.served {
-            // What comes late from ranks without shared memory is refused from here on.
-            served.shut();
-        }
         let segment = self.context.segment();
         let holder = self.control(self.me).word.0.state().holder();
         for rank in self.members.ranks() {
@@ -153,19 +149,20 @@ impl RawWindow {
                     false => continue,
                 }
             }
-            if self.targets[at].remote {
-                continue;
-            }
             let peer = self.peer(self.me, at);
             if self.has_departed(at) || liveness::cannot_act(segment, self.members.job_rank(rank)) {
                 continue;
             }
             // Acquire: pairs with the Release in `unlock`.
             let shares = peer.shares.load(Ordering::Acquire) != 0;
-            let writing = self.control(at).fences.0.phases.is_writing();
+            // What comes late from a phase of a rank without shared memory is refused below.
+            let writing = !self.targets[at].remote && self.control(at).fences.0.phases.is_writing();
             if holder == Some(rank.0) || shares || writing || peer.origin.is_at_work() {
                 return Err(rank);
             }
+        }
+        if let Some(served) = &self.served {
+            served.shut();
         }
         Ok(())
     }

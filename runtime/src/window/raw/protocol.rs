@@ -70,6 +70,11 @@ impl Ask {
     }
 }
 
+/// What the answer to [`Ask::Posted`] says: no, for a group that the asker is not in, and yes.
+pub(super) const NOT_POSTED: u64 = 0;
+pub(super) const POSTED_FOR_OTHERS: u64 = 1;
+pub(super) const POSTED: u64 = 2;
+
 /// What is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {

@@ -8,7 +8,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::protocol::{Answer, Ask};
+use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS};
 use super::{RawWindow, Target};
 use crate::element::{Element, OpCode};
 use crate::error::{Error, ErrorKind, Evidence, Result};
@@ -31,6 +31,9 @@ const BREAKING_PATIENCE: Duration = Duration::from_millis(300);
 const DEPARTING_PATIENCE: Duration = Duration::from_secs(5);
 const TELLING_SLICE: Duration = Duration::from_millis(10);
 
+/// A number that explains a wait, and its name.
+type Detail = Option<(&'static str, u64)>;
+
 /// A remote place and a local one, and how many bytes belong together.
 pub(super) type RemotePiece<P> = (usize, P, usize);
 
@@ -50,6 +53,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         at: usize,
+        detail: Detail,
         body: impl FnOnce(&Link, Pause<'_>) -> Result<R, Cut>,
     ) -> Result<R> {
         let location = Location::caller();
@@ -66,7 +70,7 @@ impl RawWindow {
             team: &self.members,
             needs: Needs::Those(&needed),
             act: Act::Toward(target),
-            detail: None,
+            detail,
             blocker: NO_BLOCKER,
         };
         let mail = &segment.record(self.context.job_rank().0).mail;
@@ -93,10 +97,10 @@ impl RawWindow {
         &self,
         call: &'static str,
         at: usize,
-        ask: Ask,
+        (ask, detail): (Ask, Detail),
         arguments: impl FnOnce(Writer<'_>),
     ) -> Result<(Answer, Vec<u8>)> {
-        let reply = self.on_link(call, at, |link, pause| {
+        let reply = self.on_link(call, at, detail, |link, pause| {
             let request = link.fresh_request();
             link.stage(Kind::Service, request, |body| arguments(body.u64(self.id).u32(ask as u32)));
             link.reply(request, pause).inspect_err(|_| {
@@ -195,7 +199,7 @@ impl RawWindow {
             Sharing::Exclusive => 0,
             Sharing::Shared => 1,
         };
-        let (answer, _) = self.inquire(call, at, Ask::Lock, |body| {
+        let (answer, _) = self.inquire(call, at, (Ask::Lock, None), |body| {
             body.u32(code).u32(waits.into());
         })?;
         self.refusal_of_lock(call, at, answer)
@@ -208,7 +212,7 @@ impl RawWindow {
         call: &'static str,
         at: usize,
     ) -> Result<Result<(), (Refusal, Option<Rank>)>> {
-        let (answer, _) = self.inquire(call, at, Ask::Upgrade, |_| ())?;
+        let (answer, _) = self.inquire(call, at, (Ask::Upgrade, None), |_| ())?;
         self.refusal_of_lock(call, at, answer)
     }
 
@@ -235,7 +239,7 @@ impl RawWindow {
     #[track_caller]
     pub(super) fn unlock_remote(&self, call: &'static str, at: usize) -> Result<()> {
         self.targets[at].staged.set(false);
-        let (answer, _) = self.inquire(call, at, Ask::Unlock, |_| ())?;
+        let (answer, _) = self.inquire(call, at, (Ask::Unlock, None), |_| ())?;
         self.expect_done(call, at, answer).map(|_| ())
     }
 
@@ -248,9 +252,20 @@ impl RawWindow {
         waits: bool,
     ) -> Result<Result<u32, exposure::Refusal>> {
         let last = self.targets[at].exposure.get();
-        let (answer, _) = self.inquire(call, at, Ask::Start, |body| {
+        let detail = Some(("last used exposure", u64::from(last)));
+        let asked = self.inquire(call, at, (Ask::Start, detail), |body| {
             body.u32(last).u32(waits.into());
-        })?;
+        });
+        let (answer, _) = match asked {
+            Err(error) if error.kind() == ErrorKind::Stalled => {
+                let group = matches!(self.exposure_remote(call, at), Ok(POSTED_FOR_OTHERS));
+                return Err(match group {
+                    true => error.other("an exposure whose group this rank is not in"),
+                    false => error,
+                });
+            }
+            asked => asked?,
+        };
         match answer {
             Answer::Done(number) => match u32::try_from(number) {
                 Ok(number) => Ok(Ok(number)),
@@ -265,15 +280,20 @@ impl RawWindow {
     #[track_caller]
     pub(super) fn complete_remote(&self, call: &'static str, at: usize) -> Result<()> {
         self.targets[at].staged.set(false);
-        let (answer, _) = self.inquire(call, at, Ask::Complete, |_| ())?;
+        let (answer, _) = self.inquire(call, at, (Ask::Complete, None), |_| ())?;
         self.expect_done(call, at, answer).map(|_| ())
     }
 
     /// Whether a target has its window posted.
     #[track_caller]
     pub(super) fn is_posted_remote(&self, call: &'static str, at: usize) -> Result<bool> {
-        let (answer, _) = self.inquire(call, at, Ask::Posted, |_| ())?;
-        self.expect_done(call, at, answer).map(|posted| posted != 0)
+        self.exposure_remote(call, at).map(|posted| posted != NOT_POSTED)
+    }
+
+    #[track_caller]
+    fn exposure_remote(&self, call: &'static str, at: usize) -> Result<u64> {
+        let (answer, _) = self.inquire(call, at, (Ask::Posted, None), |_| ())?;
+        self.expect_done(call, at, answer)
     }
 
     /// Waits until the targets have done all that was staged for them.
@@ -286,7 +306,7 @@ impl RawWindow {
         let mut asked = Vec::new();
         for at in targets {
             if self.targets[at].staged.replace(false) {
-                let request = self.on_link(call, at, |link, pause| {
+                let request = self.on_link(call, at, None, |link, pause| {
                     let request = link.fresh_request();
                     link.stage(Kind::Service, request, |body| {
                         body.u64(self.id).u32(Ask::Flush as u32);
@@ -298,7 +318,7 @@ impl RawWindow {
             }
         }
         for (at, request) in asked {
-            let reply = self.on_link(call, at, |link, pause| {
+            let reply = self.on_link(call, at, None, |link, pause| {
                 link.reply(request, pause).inspect_err(|_| link.forget(request))
             })?;
             let (answer, _) = self.understand(call, at, reply)?;
@@ -318,7 +338,7 @@ impl RawWindow {
         way: Way,
     ) -> Result<()> {
         self.targets[at].staged.set(false);
-        self.on_link(call, at, |link, pause| {
+        self.on_link(call, at, None, |link, pause| {
             link.stage(Kind::Service, 0, |body| {
                 body.u64(self.id).u32(Ask::Signal as u32).u32(round as u32).u64(number).u32(way as u32);
             });
@@ -354,7 +374,7 @@ impl RawWindow {
         pieces: impl Iterator<Item = RemotePiece<*const u8>>,
     ) -> Result<()> {
         self.targets[at].staged.set(true);
-        self.on_link(call, at, |link, pause| {
+        self.on_link(call, at, None, |link, pause| {
             for (offset, from, len) in pieces {
                 for done in (0..len).step_by(PIECE_MAX_BYTES) {
                     let piece = PIECE_MAX_BYTES.min(len - done);
@@ -404,7 +424,7 @@ impl RawWindow {
         let mut next = cut.next();
         while next.is_some() {
             let mut asked: Vec<(u64, Vec<RemotePiece<*mut u8>>)> = Vec::new();
-            let outcome = self.on_link(call, at, |link, pause| {
+            let outcome = self.on_link(call, at, None, |link, pause| {
                 while asked.len() < GETS_AT_ONCE && next.is_some() {
                     let request = link.fresh_request();
                     let mut group = Vec::new();
@@ -454,7 +474,7 @@ impl RawWindow {
     ) -> Result<()> {
         self.targets[at].staged.set(true);
         let mark = self.id << 8 | u64::from(Ask::Accumulate as u32 + 32 * operation as u32);
-        self.on_link(call, at, |link, pause| {
+        self.on_link(call, at, None, |link, pause| {
             for (offset, elements) in pieces {
                 for (i, part) in elements.chunks(PIECE_MAX_BYTES / size_of::<T>()).enumerate() {
                     let first = offset + i * (PIECE_MAX_BYTES / size_of::<T>()) * size_of::<T>();
@@ -500,7 +520,7 @@ impl RawWindow {
         for (offset, elements) in pieces {
             for (i, part) in elements.chunks(most).enumerate() {
                 let first = offset + i * most * size_of::<T>();
-                let (answer, data) = self.inquire(call, at, Ask::Fetch, |body| {
+                let (answer, data) = self.inquire(call, at, (Ask::Fetch, None), |body| {
                     let code = operation.map_or(0, |operation| operation as u32);
                     let mut body =
                         body.u32(T::TYPE as u32).u32(code).u64(first as u64).u32(part.len() as u32);
@@ -529,7 +549,7 @@ impl RawWindow {
         expected: T,
         new: T,
     ) -> Result<T> {
-        let (answer, _) = self.inquire(call, at, Ask::CompareSwap, |body| {
+        let (answer, _) = self.inquire(call, at, (Ask::CompareSwap, None), |body| {
             body.u32(T::TYPE as u32)
                 .u64(offset as u64)
                 .u64(Element::to_bits(expected))

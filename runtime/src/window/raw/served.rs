@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use super::copies::Marked;
-use super::protocol::{Answer, Ask, read_reason, read_way};
+use super::protocol::{Answer, Ask, NOT_POSTED, POSTED, POSTED_FOR_OTHERS, read_reason, read_way};
 use crate::element::{And, BasicType, Element, Max, Min, OpCode, Or, Prod, Replace, Sum, Xor};
 use crate::error::Evidence;
 use crate::job::RankContext;
@@ -684,7 +684,15 @@ impl Service for Served {
                 let refused = state.origins.get_mut(&rank).map(|origin| std::mem::take(&mut origin.refused));
                 Some(verdict(refused.unwrap_or(false)))
             }
-            Ask::Posted => Some(Answer::Done(self.control().exposure.0.word.status().is_open().into())),
+            Ask::Posted => {
+                let status = self.control().exposure.0.word.status();
+                let admits = !status.is_for_group() || self.peer(rank).origin.is_allowed(status.number());
+                Some(Answer::Done(match (status.is_open(), admits) {
+                    (false, _) => NOT_POSTED,
+                    (true, false) => POSTED_FOR_OTHERS,
+                    (true, true) => POSTED,
+                }))
+            }
             Ask::Signal => {
                 let (round, number, way) = (body.u32()? as usize, body.u64()?, read_way(body.u32()?)?);
                 body.end()?;

@@ -149,11 +149,12 @@ impl RawWindow {
                 (from_at, to.base.wrapping_add(to_at), piece * size_of::<T>())
             });
             // SAFETY: - writable: `pieces` stays inside the layout of the destination, see `settle_destination`.
-            return unsafe { self.get_remote(call, target.index(), pieces) };
+            unsafe { self.get_remote(call, target.index(), pieces) }?;
+        } else {
+            // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
+            //   without views, see `settle_destination`. - the rest as in `get`.
+            unsafe { self.copy_layouts::<T>(&to, &from, len) };
         }
-        // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
-        //   without views, see `settle_destination`. - the rest as in `get`.
-        unsafe { self.copy_layouts::<T>(&to, &from, len) };
         if own {
             to.layout.ranges(size_of::<T>()).for_each(|range| self.stored(range.start, range.len()));
         }
@@ -215,13 +216,13 @@ impl RawWindow {
         const CALL: &str = "accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common case first: one element.
-        if let (Source::Slice([value]), Section::From(start)) = (origin, at) {
-            if let Some(to) = self.element::<T>(CALL, target, start)? {
-                // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-                unsafe { atomic::fetch_op(to, operation, *value) };
-                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
-                return Ok(());
-            }
+        if let (Source::Slice([value]), Section::From(start)) = (origin, at)
+            && let Some(to) = self.element::<T>(CALL, target, start)?
+        {
+            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
+            unsafe { atomic::fetch_op(to, operation, *value) };
+            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+            return Ok(());
         }
         self.accumulate_any(CALL, target, at, operation, origin)
     }
