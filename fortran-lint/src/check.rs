@@ -10,9 +10,10 @@ use crate::form::Form;
 use crate::model::{Model, UnitId};
 use crate::options::Options;
 use crate::parse::{StatementKind, Tree, parse_file};
-use crate::program::{ProcedureId, Program, levels};
+use crate::program::{ProcedureId, Program, ProtectedActual, levels};
 use crate::rules::RULES;
 use crate::source::{Origin, Place};
+use crate::suppress;
 use rma_source::{FileId, SourceFile, SourceMap, Span};
 
 /// One source text.
@@ -35,6 +36,8 @@ pub struct FileReport {
     pub form: Form,
     /// Findings in the order of their places.
     pub findings: Vec<Finding>,
+    /// Findings that comments allow.
+    pub n_silenced: usize,
     /// Statements that were not understood.
     pub skipped: Vec<Skipped>,
     /// Included files that were not found and may declare something.
@@ -96,9 +99,8 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         .map(|(i, (input, parsed))| (i as u32, input, parsed))
         .collect();
     let mut reports = in_parallel(&work, |&(i, input, parsed)| {
-        let mut findings = check_file(context(parsed, &program, options));
-        findings.retain(|finding| is_wanted(finding, options));
-        report(i, input, parsed, findings, &owners)
+        let findings = check_file(context(i, parsed, &program, options));
+        report(i, input, parsed, findings, &owners, options)
     });
     say_once(&mut reports);
     reports
@@ -111,6 +113,7 @@ fn report(
     parsed: &Parsed,
     mut findings: Vec<Finding>,
     owners: &HashMap<Arc<str>, u32>,
+    options: &Options,
 ) -> FileReport {
     let Parsed { tree, form, model, .. } = parsed;
     let is_own = |place: &Place| owners.get(&tree.origin.files[place.file as usize].path) == Some(&i);
@@ -120,7 +123,17 @@ fn report(
         for related in &mut finding.related {
             (related.file, related.span) = locator.locate(related.span);
         }
+        for repair in &mut finding.repairs {
+            (repair.file, repair.span) = locator.locate(repair.span);
+        }
     }
+    let text = text_of(&input.bytes);
+    let mut n_silenced = suppress::apply(FileId(0), &text, *form, &mut findings, options);
+    for (i, (_, included)) in locator.texts.iter().enumerate() {
+        n_silenced += suppress::apply(FileId(i as u32 + 1), included.text(), *form, &mut findings, options);
+    }
+    findings.retain(|finding| is_wanted(finding, options));
+    sort(&mut findings);
     let mut skipped = Vec::new();
     let mut n_statements = 0;
     for statement in &tree.statements {
@@ -152,9 +165,10 @@ fn report(
     let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
     FileReport {
         path: input.path.clone(),
-        text: text_of(&input.bytes),
+        text,
         form: *form,
         findings,
+        n_silenced,
         skipped,
         missing,
         n_files: 1 + own.count(),
@@ -219,8 +233,20 @@ fn n_lines(bytes: &[u8]) -> usize {
     bytes.split(|&byte| byte == b'\n').count() - usize::from(bytes.ends_with(b"\n"))
 }
 
-fn context<'a>(parsed: &'a Parsed, program: &'a Program, options: &'a Options) -> FileContext<'a> {
-    FileContext { tree: &parsed.tree, model: &parsed.model, program, inlined: &parsed.inlined, options }
+fn context<'a>(
+    index: u32,
+    parsed: &'a Parsed,
+    program: &'a Program,
+    options: &'a Options,
+) -> FileContext<'a> {
+    FileContext {
+        index,
+        tree: &parsed.tree,
+        model: &parsed.model,
+        program,
+        inlined: &parsed.inlined,
+        options,
+    }
 }
 
 /// Gathers what the files know about each other: modules and procedures, and then what each procedure does for its
@@ -243,7 +269,7 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
         callees(&parsed.tree, &parsed.model, &program, id)
     });
     let calls: BTreeMap<ProcedureId, BTreeSet<ProcedureId>> = units.iter().copied().zip(calls).collect();
-    let wanted = concerned(parsed, &calls);
+    let wanted = concerned(parsed, &calls, options);
     let is_wanted = |id: &ProcedureId| wanted.contains(id);
     let order = calls.iter().filter(|(id, _)| is_wanted(id));
     let order = order.map(|(&id, callees)| (id, callees.iter().copied().filter(is_wanted).collect()));
@@ -256,17 +282,42 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
             let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
             let unit = parsed.model.unit(UnitId(id.unit));
             let place = place_of(input, &parsed.tree, unit.name.map_or(Span::at(0), |name| name.span));
-            summarize(context(parsed, &program, options), UnitId(id.unit), place)
+            summarize(context(id.file, parsed, &program, options), UnitId(id.unit), place)
         });
         program.summaries.extend(level.into_iter().zip(summaries));
     }
+    for (input, parsed) in inputs.iter().zip(parsed.iter()) {
+        note_protected(input, parsed, &mut program);
+    }
     program
+}
+
+/// Notes which protected variables the calls of a file hand to dummy arguments.
+fn note_protected(input: &Input, parsed: &Parsed, program: &mut Program) {
+    let Parsed { tree, model, inlined, .. } = parsed;
+    let mut found = Vec::new();
+    for (expr, call) in inlined.calls() {
+        for (position, arg) in (0..).zip(&call.args) {
+            let Some(root) = arg.and_then(|arg| tree.root(arg)) else { continue };
+            let resolved = model.resolve(tree, &program.modules, call.caller, root);
+            if let Some(remedy) = resolved.remedy() {
+                let place = place_of(input, tree, tree.span(expr));
+                let name = tree.symbols.name(root).into();
+                found.push(((call.callee, position), ProtectedActual { place, name, remedy }));
+            }
+        }
+    }
+    found.sort();
+    for (at, actual) in found {
+        program.protected_actuals.entry(at).or_default().push(actual);
+    }
 }
 
 /// The units that call the library, themselves or through others, and the procedures that these call.
 fn concerned(
     parsed: &[Parsed],
     calls: &BTreeMap<ProcedureId, BTreeSet<ProcedureId>>,
+    options: &Options,
 ) -> BTreeSet<ProcedureId> {
     let mut callers: BTreeMap<ProcedureId, Vec<ProcedureId>> = BTreeMap::new();
     for (&caller, callees) in calls {
@@ -276,7 +327,7 @@ fn concerned(
     }
     let direct = calls.keys().copied().filter(|id| {
         let parsed = &parsed[id.file as usize];
-        calls_library(&parsed.tree, parsed.model.unit(UnitId(id.unit)))
+        calls_library(&parsed.tree, parsed.model.unit(UnitId(id.unit)), options)
     });
     let mut queue: Vec<ProcedureId> = direct.collect();
     let mut concerned: BTreeSet<ProcedureId> = queue.iter().copied().collect();
@@ -322,17 +373,21 @@ fn check_file(context: FileContext<'_>) -> Vec<Finding> {
         }
         findings.append(&mut of_unit);
     }
-    findings.sort_by(|a, b| (a.span, a.rule, &a.variable).cmp(&(b.span, b.rule, &b.variable)));
+    sort(&mut findings);
     findings.dedup();
     findings
 }
 
+fn sort(findings: &mut [Finding]) {
+    findings
+        .sort_by(|a, b| (a.file, a.span, a.rule, &a.variable).cmp(&(b.file, b.span, b.rule, &b.variable)));
+}
+
 fn is_wanted(finding: &Finding, options: &Options) -> bool {
-    let is_selected = options.select.is_empty()
-        || options.select.iter().any(|code| {
-            code.eq_ignore_ascii_case(finding.rule)
-                || finding.because.iter().any(|reason| code.eq_ignore_ascii_case(reason))
-        });
+    let is_in = |codes: &[String], code: &str| codes.iter().any(|own| own.eq_ignore_ascii_case(code));
+    let is_selected = !is_in(&options.ignore, finding.rule)
+        && (options.runs(finding.rule)
+            || finding.because.iter().any(|reason| is_in(&options.select, reason)));
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
 }

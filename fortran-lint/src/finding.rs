@@ -28,6 +28,34 @@ pub struct Finding {
     pub related: Vec<Related>,
     /// Ways out, the best first.
     pub remedies: Vec<String>,
+    /// Edits that follow such a way, the best first; none where a person has to look.
+    pub repairs: Vec<Repair>,
+}
+
+/// An edit that removes a finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Repair {
+    /// What it adds.
+    pub action: Action,
+    /// The statement beside which it goes.
+    pub span: Span,
+    /// The file of that statement, as in [`Finding::file`].
+    pub file: FileId,
+    /// The program unit that the finding is about, by its place in the file.
+    pub unit: u32,
+}
+
+/// What an edit adds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Action {
+    /// An attribute statement for the variable, behind the statement.
+    Declare(&'static str),
+    /// A COMMON block of that name for the variable, behind the statement.
+    Common(String),
+    /// A call of that routine with the variable, before the statement.
+    CallBefore(String),
+    /// A call of that routine with the variable, behind the statement.
+    CallBehind(String),
 }
 
 /// Another place that belongs to a finding.

@@ -16,10 +16,15 @@ pub mod mpi;
 pub mod finding;
 pub mod options;
 
+pub mod config;
 pub mod program;
 
 pub mod dataflow;
 pub mod rules;
 
+pub mod baseline;
+pub mod changed;
 pub mod check;
+pub mod fix;
 pub mod report;
+pub mod suppress;

@@ -1,5 +1,6 @@
 //! What the compiler really does: the runnable fixtures are built at -O0 to -O3 and run. Every program that prints a
-//! stale value has an error-level finding, and no program without one ever prints one.
+//! stale value has an error-level finding, and no program without one ever prints one. The programs that `--fix` has
+//! mended print the right value.
 //!
 //! Skipped, with a reason, where there is no MPI with gfortran; a failure there when RMA_REQUIRE_PEERS=1.
 
@@ -12,6 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{compiler, expected, package, skip};
+use fortran_lint::check::Input;
+use fortran_lint::finding::Level;
+use fortran_lint::fix::mend;
+use fortran_lint::options::Options;
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
@@ -28,6 +33,21 @@ const FLAGS: [&str; 2] = ["-w", "-fallow-argument-mismatch"];
 /// An empty MPI_F_SYNC_REG. That of MPICH 4.0 for `mpif.h` and `use mpi` writes through a second argument, which nobody
 /// passes, and so destroys whatever the register happens to point to.
 const SYNC: &str = "subroutine MPI_F_SYNC_REG(buf)\n  double precision :: buf(*)\nend subroutine\n";
+
+/// Levels at which mended programs run in a short check; all of them do when RMA_FULL is set.
+const LEVELS_SHORT: [&str; 2] = ["-O0", "-O2"];
+
+/// Where the programs lie.
+struct Sources {
+    hazard: PathBuf,
+    seed: PathBuf,
+}
+
+impl Sources {
+    fn fixtures() -> Sources {
+        Sources { hazard: hazard_folder(), seed: seed_folder() }
+    }
+}
 
 /// What one program printed at one level.
 struct Outcome {
@@ -58,20 +78,116 @@ fn only_reported_programs_print_stale_values() {
             jobs.push(Job::Program { level, name });
         }
     }
+    let outcomes = run_all(&jobs, compiler, folder.path(), &Sources::fixtures());
+    judge(&outcomes);
+}
+
+/// Runs jobs on all cores.
+fn run_all(jobs: &[Job], compiler: &str, folder: &Path, sources: &Sources) -> Vec<Outcome> {
     let outcomes = Mutex::new(Vec::new());
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).min(8) {
             scope.spawn(|| {
                 while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let results = job.run(compiler, folder.path());
+                    let results = job.run(compiler, folder, sources);
                     outcomes.lock().expect("no job panics with the lock").extend(results);
                 }
             });
         }
     });
-    let outcomes = outcomes.into_inner().expect("no job panics with the lock");
-    judge(&outcomes);
+    outcomes.into_inner().expect("no job panics with the lock")
+}
+
+#[test]
+fn mended_programs_print_the_right_value() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let sources = Sources { hazard: folder.path().join("hazard"), seed: folder.path().join("seed") };
+    let mut mended: Vec<String> = Vec::new();
+    for (from, to) in [(hazard_folder(), &sources.hazard), (seed_folder(), &sources.seed)] {
+        std::fs::create_dir(to).expect("the folder can be made");
+        for name in files(&from, |name| !name.starts_with("h04")) {
+            let bytes = std::fs::read(from.join(&name)).expect("the fixture can be read");
+            if let Some(text) = mended_text(&name, &bytes) {
+                std::fs::write(to.join(&name), text).expect("the program can be written");
+                mended.push(name);
+            }
+        }
+    }
+    println!("{} programs mended", mended.len());
+    assert!(mended.len() > 80, "{} programs mended", mended.len());
+    let Some(compiler) = compiler() else {
+        skip("no MPI compiler for Fortran that is gfortran");
+        return;
+    };
+    let is_full = std::env::var_os("RMA_FULL").is_some();
+    let levels: &[&'static str] = if is_full { &LEVELS } else { &LEVELS_SHORT };
+    let named = |prefix: &str, part: &str| -> Vec<String> {
+        mended.iter().filter(|name| name.starts_with(prefix) && name.contains(part)).cloned().collect()
+    };
+    let seeds: Vec<String> = mended.iter().filter(|name| sources.seed.join(name).exists()).cloned().collect();
+    let mut jobs: Vec<Job> = Vec::new();
+    for &level in levels {
+        for bind in 0..3 {
+            let part = format!("_b{bind}_");
+            let files = [named("h01", &part), named("h03", &part)].concat();
+            for (k, files) in files.chunks(GROUP_MAX).enumerate() {
+                jobs.push(Job::Group { level, title: format!("mended_b{bind}_{k}"), files: files.to_vec() });
+            }
+        }
+        jobs.push(Job::Subroutines { level, files: seeds.clone() });
+        for name in named("h07", "") {
+            jobs.push(Job::Program { level, name });
+        }
+    }
+    let outcomes = run_all(&jobs, compiler, folder.path(), &sources);
+    let wrong: Vec<String> = outcomes
+        .iter()
+        .filter(|outcome| outcome.is_stale)
+        .map(|outcome| format!("{} is stale at {} although it was mended", outcome.name, outcome.level))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The loops of h06 would wait for somebody: they are compiled.
+    let n_compiled = named("h06", "").len();
+    for name in named("h06", "") {
+        let output = Command::new(compiler)
+            .args(FLAGS)
+            .args(["-O2", "-c", "-o", "/dev/null"])
+            .arg(sources.hazard.join(&name))
+            .output()
+            .expect("the compiler starts");
+        assert!(output.status.success(), "{name}:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(outcomes.len() + n_compiled * levels.len(), mended.len() * levels.len(), "all of them ran");
+}
+
+/// The text with every finding mended, or nothing when there was none. Where only a call helps it is one of the empty
+/// routine that the driver has.
+fn mended_text(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut text = bytes.to_vec();
+    let own_routine = Options { sync_routine: Some("DD".to_string()), ..Options::default() };
+    for options in [Options::default(), own_routine] {
+        let inputs = [Input { path: name.to_string(), bytes: text.clone() }];
+        let outcome = mend(&inputs, &options, |_| {});
+        if let Some(patch) = outcome.patches.get(&0) {
+            text = patch.new_text();
+        }
+        let left: Vec<&str> = outcome.reports[0]
+            .findings
+            .iter()
+            .filter(|finding| finding.level != Level::Note)
+            .map(|finding| finding.message.as_str())
+            .collect();
+        if left.is_empty() {
+            return (text != bytes).then_some(text);
+        }
+        assert!(
+            options.sync_routine.is_none(),
+            "{name} is not mended: {left:?}\n{}",
+            String::from_utf8_lossy(&text)
+        );
+    }
+    None
 }
 
 fn judge(outcomes: &[Outcome]) {
@@ -155,15 +271,16 @@ enum Job {
 }
 
 impl Job {
-    fn run(&self, compiler: &str, folder: &Path) -> Vec<Outcome> {
+    fn run(&self, compiler: &str, folder: &Path, sources: &Sources) -> Vec<Outcome> {
+        let compiler = Compiler { name: compiler, folder, sources };
         match self {
-            Job::Group { level, title, files } => group(compiler, folder, level, title, files),
-            Job::Subroutines { level, files } => subroutines(compiler, folder, level, files),
+            Job::Group { level, title, files } => group(&compiler, level, title, files),
+            Job::Subroutines { level, files } => subroutines(&compiler, level, files),
             Job::Program { level, name } => {
                 let program = folder.join(format!("{name}{level}"));
                 let sync = folder.join(format!("{name}{level}_sync.f90"));
                 std::fs::write(&sync, SYNC).expect("the empty routine can be written");
-                build(compiler, level, &[hazard_folder().join(name), sync], &program);
+                build(compiler.name, level, &[sources.hazard.join(name), sync], &program);
                 let output = run(&program);
                 let is_stale = output.contains("STALE") || output.contains("LOST");
                 assert!(is_stale || output.contains("ok"), "{name} at {level} printed: {output}");
@@ -173,11 +290,19 @@ impl Job {
     }
 }
 
-fn group(compiler: &str, folder: &Path, level: &'static str, title: &str, files: &[String]) -> Vec<Outcome> {
+/// The compiler, where it writes, and what it reads.
+struct Compiler<'a> {
+    name: &'a str,
+    folder: &'a Path,
+    sources: &'a Sources,
+}
+
+fn group(compiler: &Compiler<'_>, level: &'static str, title: &str, files: &[String]) -> Vec<Outcome> {
+    let Compiler { name: compiler, folder, sources } = *compiler;
     let mut text = String::new();
     let mut calls = String::new();
     for (i, name) in files.iter().enumerate() {
-        let path = hazard_folder().join(name);
+        let path = sources.hazard.join(name);
         // The programs of h01 become subroutines that nobody calls.
         text.push_str(&format!("#define work work_{i}\n#define p p_{i}\n#define program subroutine\n"));
         text.push_str(&format!("#include \"{}\"\n#undef work\n#undef p\n#undef program\n", path.display()));
@@ -192,14 +317,15 @@ fn group(compiler: &str, folder: &Path, level: &'static str, title: &str, files:
     outcomes(files, level, &run(&program), "42")
 }
 
-fn subroutines(compiler: &str, folder: &Path, level: &'static str, files: &[String]) -> Vec<Outcome> {
+fn subroutines(compiler: &Compiler<'_>, level: &'static str, files: &[String]) -> Vec<Outcome> {
+    let Compiler { name: compiler, folder, sources } = *compiler;
     let mut calls = String::new();
     let mut units = [String::new(), String::new()];
     for (i, name) in files.iter().enumerate() {
         let (routine, extension) = name.split_once('.').expect("a file has a name");
         calls.push_str(&format!("  r = 0\n  call {routine}(r)\n  print '(i0,1x,i0)', {i}, r\n  flush(6)\n"));
         units[usize::from(extension == "f")]
-            .push_str(&format!("#include \"{}\"\n", seed_folder().join(name).display()));
+            .push_str(&format!("#include \"{}\"\n", sources.seed.join(name).display()));
     }
     let mut paths: Vec<PathBuf> = Vec::new();
     for (extension, text) in ["F90", "F"].iter().zip(&units) {

@@ -53,14 +53,17 @@ fn direct(case: i64, bind: i64, remedy: i64) -> Vec<Expectation> {
             all
         }
         3 => with_remedy("FR03", "error", bind, remedy),
-        // The owner never reads the window; its store must reach memory before the fence.
-        5 if is_declared => {
-            let mut all = with_remedy("FR08", "error", bind, remedy);
-            all.extend(with_remedy("FR01", "warning", bind, remedy));
+        // The owner never reads the window; its store must reach memory before the fence. `r` is what the get brings.
+        5 => {
+            let mut all = one("warning", "FR06", "r", &[]);
+            if is_declared {
+                all.extend(with_remedy("FR08", "error", bind, remedy));
+                all.extend(with_remedy("FR01", "warning", bind, remedy));
+            } else if matches!(remedy, SYNC_AFTER | ADDRESS_AFTER) {
+                all.extend(one("error", "FR08", "buf", &["FR14"]));
+            }
             all
         }
-        5 if matches!(remedy, SYNC_AFTER | ADDRESS_AFTER) => one("error", "FR08", "buf", &["FR14"]),
-        5 => Vec::new(),
         6 => with_remedy("FR02", "error", bind, remedy),
         // No compiler tried broke this one; `r` is received by MPI_IRECV and read after the wait.
         7 => {
@@ -111,14 +114,19 @@ fn cases() -> Vec<Case> {
             source: "h06_poll.f90",
             name: format!("h06_{suffix}.f90"),
             defines: defines.clone(),
-            expected: unless_volatile(
-                [
-                    one("error", "FR01", "flag", &[]),
-                    one("error", "FR17", "flag", &[]),
-                    one("error", "FR17", "f", &["FR19"]),
-                ]
-                .concat(),
-            ),
+            // Its window outlives the local flag in either case.
+            expected: [
+                one("error", "FR20", "flag", &[]),
+                unless_volatile(
+                    [
+                        one("error", "FR01", "flag", &[]),
+                        one("error", "FR17", "flag", &[]),
+                        one("error", "FR17", "f", &["FR19"]),
+                    ]
+                    .concat(),
+                ),
+            ]
+            .concat(),
         });
         cases.push(Case {
             source: "h07_grequest.f90",

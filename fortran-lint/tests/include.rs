@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use fortran_lint::check::{FileReport, Input, check};
 use fortran_lint::options::Options;
-use fortran_lint::report::json::{self, Skipped};
 use fortran_lint::report::text;
+use fortran_lint::report::{
+    Summary,
+    json::{self, Skipped},
+};
 use fortran_lint::source::{InMemory, Reading};
 use rma_source::render::Colour;
 
@@ -80,7 +83,7 @@ fn a_hazard_in_an_included_file_is_shown_there() {
     assert_eq!(places(&reports), ["FR02 buf inc/body.h:4:6"], "once, although it is included twice");
     let shown = text::findings(&reports, Colour::Never);
     assert!(shown.contains("inc/body.h:4:6") && shown.contains("x = buf(1)"), "{shown}");
-    let document = json::document(&reports, Skipped::Counted);
+    let document = json::document(&reports, &Summary::new(&reports), Skipped::Counted);
     assert!(document.contains(r#""path": "inc/body.h""#), "{document}");
     assert_eq!((reports[0].n_files, reports[0].n_lines), (2, 13));
 }

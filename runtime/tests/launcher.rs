@@ -321,3 +321,14 @@ fn more_ranks_than_cores_do_not_collapse() {
         }
     }
 }
+
+#[test]
+fn jobs_beside_each_other_do_not_meet() {
+    // All alike: the same program, folder and number of ranks, at the same time.
+    let jobs: Vec<Job> = (0..4).map(|_| Job::start("-n 3 --timeout 60", "collectives")).collect();
+    for job in jobs {
+        let ended = job.end();
+        assert_eq!(ended.code(), Some(0), "{ended:#?}");
+        assert_eq!(ended.lines("is ok").len(), 3);
+    }
+}

@@ -13,6 +13,9 @@ use crate::parse::{ExprId, ExprKind, StatementKind, Symbol, Tree};
 pub struct HiddenBuffers {
     /// By call and position of the buffer argument: the variables that the datatype reaches by absolute address.
     by_argument: HashMap<(u32, usize), Vec<Symbol>>,
+    /// By call and position of the buffer argument: the variables that the datatype reaches by their distance from the
+    /// buffer.
+    by_anchor: HashMap<(u32, usize), Vec<Symbol>>,
     /// Calls of the address routine whose result went into a datatype.
     feeding: HashSet<u32>,
     /// By call that makes a datatype: the dummy arguments that its displacements are made of.
@@ -23,6 +26,11 @@ impl HiddenBuffers {
     /// The variables behind MPI_BOTTOM at a position of a call.
     pub fn of(&self, call: u32, position: usize) -> &[Symbol] {
         self.by_argument.get(&(call, position)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The variables that a datatype reaches from the buffer at a position of a call, without the buffer itself.
+    pub fn anchored(&self, call: u32, position: usize) -> &[Symbol] {
+        self.by_anchor.get(&(call, position)).map_or(&[], Vec::as_slice)
     }
 
     /// The dummy arguments whose values, or whose addresses, are the displacements of a datatype that a call makes.
@@ -40,6 +48,8 @@ impl HiddenBuffers {
 #[derive(Clone, Default)]
 struct Reach {
     variables: BTreeSet<Symbol>,
+    /// Variables whose distances from another one a value holds.
+    distances: BTreeSet<Symbol>,
     calls: BTreeSet<u32>,
     /// Dummy arguments that may hold addresses of the caller's variables.
     dummies: BTreeSet<Symbol>,
@@ -48,12 +58,18 @@ struct Reach {
 impl Reach {
     fn join(&mut self, other: &Reach) {
         self.variables.extend(&other.variables);
+        self.distances.extend(&other.distances);
         self.calls.extend(&other.calls);
         self.dummies.extend(&other.dummies);
     }
 
+    /// What is left when the address of something else is taken away.
+    fn as_distance(&self) -> Reach {
+        Reach { distances: self.variables.clone(), calls: self.calls.clone(), ..Reach::default() }
+    }
+
     fn is_empty(&self) -> bool {
-        self.variables.is_empty() && self.dummies.is_empty()
+        self.variables.is_empty() && self.distances.is_empty() && self.dummies.is_empty()
     }
 }
 
@@ -108,13 +124,17 @@ impl Follower<'_> {
                 if let Some(own) = self.tree.root(base).and_then(|root| self.reach.get(&root)) {
                     reach.join(own);
                 }
-                // mpi_aint_add(address, distance); the difference of two addresses is no address.
-                if let ExprKind::Name(name) = self.tree.expr(base).kind
-                    && self.tree.symbols.name(name) == "mpi_aint_add"
-                {
-                    for &arg in self.tree.list(args) {
-                        self.collect(arg, reach);
+                let ExprKind::Name(name) = self.tree.expr(base).kind else { return };
+                match (self.tree.symbols.name(name), self.tree.list(args)) {
+                    ("mpi_aint_add", args) => {
+                        for &arg in args {
+                            self.collect(arg, reach);
+                        }
                     }
+                    ("mpi_aint_diff", &[to, _]) => reach.join(&self.value(to).as_distance()),
+                    // int(address, kind) and its kin.
+                    ("int", &[value, ..]) => self.collect(value, reach),
+                    _ => {}
                 }
             }
             ExprKind::Component { base, .. } => {
@@ -128,10 +148,10 @@ impl Follower<'_> {
                     self.tree.list(operands).iter().map(|&operand| self.value(operand)).collect();
                 let n_addresses = parts.iter().filter(|part| !part.variables.is_empty()).count();
                 let is_difference = n_addresses > 1 && self.tree.symbols.name(operators).contains('-');
-                if !is_difference {
-                    for part in &parts {
-                        reach.join(part);
-                    }
+                match is_difference {
+                    // The difference of two addresses is no address.
+                    true => reach.join(&parts[0].as_distance()),
+                    false => parts.iter().for_each(|part| reach.join(part)),
                 }
             }
             ExprKind::Array(items) => {
@@ -166,7 +186,7 @@ impl Follower<'_> {
                     let reach = Reach {
                         variables: BTreeSet::from([location]),
                         calls: BTreeSet::from([id]),
-                        dummies: BTreeSet::new(),
+                        ..Reach::default()
                     };
                     self.assign(address, reach);
                 }
@@ -193,13 +213,18 @@ impl Follower<'_> {
                 for &(i, part, arg) in &parts {
                     let is_bottom =
                         self.tree.root(arg).is_some_and(|root| self.tree.symbols.name(root) == "mpi_bottom");
-                    if !matches!(part, Part::Buffer(_)) || !is_bottom {
+                    if !matches!(part, Part::Buffer(_)) {
                         continue;
                     }
                     let datatype = parts.iter().find(|(at, part, _)| *at > i && *part == Part::Type);
-                    if let Some(&(_, _, datatype)) = datatype {
-                        let reach = self.value(datatype);
+                    let Some(&(_, _, datatype)) = datatype else { continue };
+                    let reach = self.value(datatype);
+                    if is_bottom {
                         self.out.by_argument.insert((id, i), reach.variables.into_iter().collect());
+                    } else if !reach.distances.is_empty() {
+                        let anchor = self.tree.root(arg);
+                        let others = reach.distances.into_iter().filter(|name| Some(*name) != anchor);
+                        self.out.by_anchor.insert((id, i), others.collect());
                     }
                 }
             }

@@ -23,6 +23,8 @@ const USE_DEPTH_MAX: usize = 8;
 /// What a file's units share.
 #[derive(Clone, Copy)]
 pub struct FileContext<'a> {
+    /// Its place in the input.
+    pub index: u32,
     /// The tree.
     pub tree: &'a Tree,
     /// The units.
@@ -36,7 +38,7 @@ pub struct FileContext<'a> {
 }
 
 /// By which door the unit reaches MPI.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Binding {
     /// `include 'mpif.h'`: no interfaces.
     Mpif,
@@ -45,6 +47,7 @@ pub enum Binding {
     /// `use mpi_f08`
     F08,
     /// Through something that is not seen.
+    #[default]
     Unknown,
 }
 
@@ -100,7 +103,8 @@ impl<'a> Analysis<'a> {
     /// Prepares a unit; `None` when it calls nothing of interest.
     pub fn new(file: FileContext<'a>, id: UnitId) -> Option<Analysis<'a>> {
         let unit = file.model.unit(id);
-        (calls_library(file.tree, unit) || has_effects(file, unit)).then(|| Analysis::whole(file, id))
+        (calls_library(file.tree, unit, file.options) || has_effects(file, unit))
+            .then(|| Analysis::whole(file, id))
     }
 
     /// Prepares a unit, whatever it calls.
@@ -269,7 +273,11 @@ impl<'a> Analysis<'a> {
                     procedure.class,
                     Class::Fence | Class::Complete | Class::Unlock | Class::Flush | Class::WinFree
                 );
-                ends && call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window))
+                let names_window = call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window));
+                // The barrier of the proposal is one for all windows.
+                let is_window_barrier =
+                    procedure.class == Class::Barrier && self.name(call.name).starts_with("rma_");
+                (ends && names_window) || is_window_barrier
             }
             Handle::None => false,
         }
@@ -340,7 +348,8 @@ impl<'a> Analysis<'a> {
     /// Whether the compiler cannot look into the procedure.
     pub fn is_opaque(&self, call: &Call) -> bool {
         let name = self.name(call.name);
-        if self.file.options.dummies.iter().any(|dummy| dummy.eq_ignore_ascii_case(name)) {
+        let Options { dummies, sync_routine, .. } = self.file.options;
+        if dummies.iter().chain(sync_routine).any(|dummy| dummy.eq_ignore_ascii_case(name)) {
             return true;
         }
         !self.file.program.procedures.has(name) && !is_intrinsic(name)
@@ -441,8 +450,8 @@ impl<'a> Analysis<'a> {
 }
 
 /// Whether a unit calls the library itself, or makes a pointer from an address.
-pub fn calls_library(tree: &Tree, unit: &Unit) -> bool {
-    called(tree, unit).any(|(_, name)| crate::mpi::is_library_name(name) || name == "c_f_pointer")
+pub fn calls_library(tree: &Tree, unit: &Unit, options: &Options) -> bool {
+    called(tree, unit).any(|(_, name)| options.wrappers.concerns(name) || name == "c_f_pointer")
 }
 
 /// Whether it calls procedures that call the library for it.
@@ -486,7 +495,7 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         }
         next = unit.parent;
     }
-    file.model.units.iter().find_map(of_unit).unwrap_or(Binding::Unknown)
+    file.model.units.iter().find_map(of_unit).unwrap_or(file.options.binding)
 }
 
 /// The binding that a module hands on to its users.

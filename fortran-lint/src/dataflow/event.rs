@@ -6,7 +6,7 @@ use rma_source::Span;
 
 use super::FileContext;
 use crate::model::{Flow, Resolved, UnitId};
-use crate::mpi::{self, Part, Procedure};
+use crate::mpi::{Part, Procedure};
 use crate::parse::{BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree};
 use crate::program::{Actual, ProcedureId, Summary};
 
@@ -56,6 +56,13 @@ pub enum EventKind {
         /// Whose argument.
         to: PassedTo,
     },
+    /// The variable's memory is given back.
+    Release {
+        /// Its name.
+        variable: Symbol,
+        /// The designator.
+        place: ExprId,
+    },
     /// The call itself, behind its arguments.
     Call(u32),
 }
@@ -77,6 +84,7 @@ impl Event {
         match self.kind {
             EventKind::Read { variable, .. }
             | EventKind::Write { variable, .. }
+            | EventKind::Release { variable, .. }
             | EventKind::Pass { variable, .. } => Some(variable),
             EventKind::Call(_) => None,
         }
@@ -87,6 +95,7 @@ impl Event {
         match self.kind {
             EventKind::Read { place, .. }
             | EventKind::Write { place, .. }
+            | EventKind::Release { place, .. }
             | EventKind::Pass { place, .. } => Some(place),
             EventKind::Call(_) => None,
         }
@@ -406,9 +415,18 @@ impl<'a> Collector<'a> {
                     }
                 }
             }
-            S::Allocate(list) | S::Deallocate(list) | S::Nullify(list) => {
+            S::Allocate(list) | S::Nullify(list) => {
                 for &id in self.tree.list(*list) {
                     self.subscripts(id);
+                }
+            }
+            S::Deallocate(list) => {
+                for &id in self.tree.list(*list) {
+                    self.subscripts(id);
+                    if let Some(root) = self.tree.root(id) {
+                        let variable = self.name_of(root);
+                        self.push(self.tree.span(id), EventKind::Release { variable, place: id });
+                    }
                 }
             }
             _ => {}
@@ -559,7 +577,7 @@ impl<'a> Collector<'a> {
         let tree = self.tree;
         let Some(name) = tree.root(procedure) else { return };
         let is_plain = matches!(tree.expr(procedure).kind, ExprKind::Name(_));
-        match mpi::find(tree.symbols.name(name)).filter(|_| is_plain) {
+        match self.file.options.wrappers.find(tree.symbols.name(name)).filter(|_| is_plain) {
             Some(known) => self.library_call(name, tree.span(procedure), known, args),
             None => self.user_call(name, procedure, args),
         }

@@ -20,6 +20,8 @@ pub struct Inlined {
 /// What one call brings.
 #[derive(Clone, Debug)]
 pub struct InlinedCall {
+    /// The unit that calls.
+    pub caller: UnitId,
     /// The procedure.
     pub callee: ProcedureId,
     /// The arguments by the position of the dummy argument.
@@ -32,6 +34,11 @@ impl Inlined {
     /// What the call whose procedure is named by this expression brings.
     pub fn of(&self, procedure: ExprId) -> Option<&InlinedCall> {
         self.calls.get(&procedure)
+    }
+
+    /// All calls of procedures that were summed up, by the expressions that name these.
+    pub fn calls(&self) -> impl Iterator<Item = (ExprId, &InlinedCall)> {
+        self.calls.iter().map(|(id, call)| (*id, call))
     }
 
     /// The expression that stands for a shared name in this file.
@@ -51,7 +58,7 @@ impl Inlined {
                 .iter()
                 .map(|effect| effect.args.iter().map(|actual| self.actual(tree, actual, &args)).collect())
                 .collect();
-            self.calls.insert(expr, InlinedCall { callee, args, effects });
+            self.calls.insert(expr, InlinedCall { caller: UnitId(id.unit), callee, args, effects });
         }
     }
 

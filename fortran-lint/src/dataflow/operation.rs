@@ -43,6 +43,8 @@ pub struct Operation {
     pub handle: Handle,
     /// It moves data to or from a window.
     pub is_transfer: bool,
+    /// What the call names instead, when a datatype reaches the variable from there.
+    pub anchor: Option<ExprId>,
 }
 
 /// Memory opened to others by this unit.
@@ -69,7 +71,7 @@ impl Analysis<'_> {
             let phase = match procedure.class {
                 Class::Blocking => Phase::Call,
                 Class::Nonblocking | Class::Transfer => Phase::FromCall,
-                Class::Persistent => Phase::FromStart,
+                Class::Persistent | Class::Partitioned => Phase::FromStart,
                 Class::WinCreate => {
                     if let (Some(place), Some(handle)) = (call.part(Part::Window), window)
                         && let Some(variable) = self.variable_of(place)
@@ -93,11 +95,19 @@ impl Analysis<'_> {
                 phase,
                 handle,
                 is_transfer: procedure.class == Class::Transfer,
+                anchor: None,
             };
             for (position, (part, arg)) in call.parts().enumerate() {
                 let Part::Buffer(direction) = part else { continue };
+                // A started partitioned send leaves each part to the program until that part is handed over.
+                if procedure.class == Class::Partitioned && direction == Direction::In {
+                    continue;
+                }
                 for &hidden in self.hidden.of(id as u32, position) {
                     operations.push(make(hidden, None, direction));
+                }
+                for &hidden in self.hidden.anchored(id as u32, position) {
+                    operations.push(Operation { anchor: Some(arg), ..make(hidden, None, direction) });
                 }
                 if let Some(variable) = self.variable_of(arg) {
                     operations.push(make(variable, Some(arg), direction));

@@ -49,6 +49,16 @@ impl Resolved {
         self.variable.as_ref().is_some_and(|variable| variable.shape.is_some())
     }
 
+    /// The word for what protects it, unless nothing does.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self.storage {
+            _ if self.attributes.has(Attributes::VOLATILE) => Some("VOLATILE"),
+            _ if self.attributes.has(Attributes::ASYNCHRONOUS) => Some("ASYNCHRONOUS"),
+            Storage::Common => Some("in COMMON"),
+            _ => None,
+        }
+    }
+
     /// Whether it is a dummy array whose elements may be apart in the caller.
     pub fn is_assumed_shape(&self, tree: &Tree) -> bool {
         self.storage == Storage::Dummy

@@ -15,6 +15,10 @@ pub enum Class {
     Nonblocking,
     /// It prepares an operation on its buffers.
     Persistent,
+    /// It prepares an operation whose buffer is handed over in parts while the operation runs.
+    Partitioned,
+    /// It hands a part of such a buffer over.
+    Ready,
     /// It starts what was prepared.
     Start,
     /// It ends all operations that its requests stand for.
@@ -27,6 +31,8 @@ pub enum Class {
     RequestFree,
     /// It begins a split-collective operation, whose end names the buffer again.
     Split,
+    /// It ends one.
+    SplitEnd,
     /// It opens memory to others.
     WinCreate,
     /// It closes a window for good.
@@ -63,6 +69,10 @@ pub enum Class {
     SyncReg,
     /// It registers procedures that are called later.
     Callback,
+    /// It gives memory to the library, which uses it until it is taken back.
+    Attach,
+    /// It takes such memory back.
+    Detach,
     /// Anything else.
     Plain,
 }
@@ -97,6 +107,10 @@ pub enum Part {
     Buffer(Direction),
     /// The memory of a window.
     Window,
+    /// Memory that the library keeps using.
+    Attached,
+    /// Memory that the library lets go or frees.
+    Released,
     /// The datatype of the buffer before it.
     Type,
     /// One request.
@@ -145,16 +159,32 @@ pub struct Procedure {
     pub arguments: Vec<Argument>,
 }
 
-static PROCEDURES: LazyLock<HashMap<&'static str, Procedure>> =
-    LazyLock::new(|| TABLE.lines().filter_map(row).map(|procedure| (procedure.name, procedure)).collect());
+/// Rows by name.
+type Rows = HashMap<&'static str, Procedure>;
+
+static PROCEDURES: LazyLock<Rows> = LazyLock::new(|| {
+    let rows = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    // A test holds that every row is understood.
+    rows.filter_map(|line| row(line).ok()).map(|procedure| (procedure.name, procedure)).collect()
+});
 
 /// The procedure of that name, in lower case.
 pub fn find(name: &str) -> Option<&'static Procedure> {
     if let Some(procedure) = PROCEDURES.get(name) {
         return Some(procedure);
     }
-    let rest = name.strip_prefix("rma_").or_else(|| name.strip_prefix("pmpi_"))?;
-    PROCEDURES.get(format!("mpi_{rest}").as_str())
+    let rest = name.strip_prefix("rma_").or_else(|| name.strip_prefix("pmpi_"));
+    let plain = match rest {
+        Some(rest) => format!("mpi_{rest}"),
+        None => name.to_string(),
+    };
+    let counted = plain.strip_suffix("_c").filter(|_| plain.starts_with("mpi_"));
+    PROCEDURES.get(plain.as_str()).or_else(|| PROCEDURES.get(counted?))
+}
+
+/// All rows, in no order.
+pub fn all() -> impl Iterator<Item = &'static Procedure> {
+    PROCEDURES.values()
 }
 
 /// Whether the name belongs to the library, known or not.
@@ -162,86 +192,136 @@ pub fn is_library_name(name: &str) -> bool {
     ["mpi_", "pmpi_", "mpix_", "rma_", "pgo_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn row(line: &'static str) -> Option<Procedure> {
-    let mut words = line.split_ascii_whitespace();
-    let name = words.next().filter(|name| !name.starts_with('#'))?;
-    let class = class(words.next()?)?;
-    let arguments = words.map(argument).collect::<Option<Vec<Argument>>>()?;
-    Some(Procedure { name, class, arguments })
+/// Procedures and macros that a code puts around those of the library, described as rows of the table.
+#[derive(Clone, Default, Debug)]
+pub struct Wrappers {
+    rows: HashMap<&'static str, &'static Procedure>,
 }
 
-fn argument(word: &'static str) -> Option<Argument> {
+impl Wrappers {
+    /// Adds a row. It lives as long as the program, as those of the table do.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong with the row.
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
+        let procedure = row(Box::leak(text.to_ascii_lowercase().into_boxed_str()))?;
+        match self.rows.insert(procedure.name, Box::leak(Box::new(procedure))) {
+            Some(old) => Err(format!("`{}` is described twice", old.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The procedure of that name, in lower case: what the code says about itself comes before the table.
+    pub fn find(&self, name: &str) -> Option<&'static Procedure> {
+        self.rows.get(name).copied().or_else(|| find(name))
+    }
+
+    /// Whether a call of that name is of interest.
+    pub fn concerns(&self, name: &str) -> bool {
+        is_library_name(name) || self.rows.contains_key(name)
+    }
+}
+
+fn row(line: &'static str) -> Result<Procedure, String> {
+    let mut words = line.split_ascii_whitespace();
+    let (Some(name), Some(does)) = (words.next(), words.next()) else {
+        return Err(
+            "a row is the name of a procedure, what it does, and its arguments, as in `halo_recv nonblocking buf:out n request:request`"
+                .to_string(),
+        );
+    };
+    let class = word_of(CLASSES, does, "what a procedure does")?;
+    let arguments = words.map(argument).collect::<Result<Vec<Argument>, String>>()?;
+    Ok(Procedure { name, class, arguments })
+}
+
+fn argument(word: &'static str) -> Result<Argument, String> {
     let (keyword, part) = match word.split_once(':') {
-        Some((keyword, part)) => (keyword, part_named(part)?),
+        Some((keyword, part)) => (keyword, word_of(PARTS, part, "the part of an argument")?),
         None => (word, Part::Other),
     };
-    Some(Argument { keyword, part })
+    Ok(Argument { keyword, part })
 }
 
-fn part_named(word: &str) -> Option<Part> {
-    Some(match word {
-        "in" => Part::Buffer(Direction::In),
-        "out" => Part::Buffer(Direction::Out),
-        "inout" => Part::Buffer(Direction::InOut),
-        "window" => Part::Window,
-        "type" => Part::Type,
-        "request" => Part::Request,
-        "requests" => Part::Requests,
-        "win" => Part::Win,
-        "location" => Part::Location,
-        "address" => Part::Address,
-        "newtype" => Part::NewType,
-        "displs" => Part::Displacements,
-        "types" => Part::Types,
-        "state" => Part::State,
-        "callback" => Part::Callback,
-        "flag" => Part::Flag,
-        _ => return None,
-    })
+fn word_of<T: Copy>(table: &[(&'static str, T)], word: &str, what: &str) -> Result<T, String> {
+    match table.iter().find(|(own, _)| *own == word) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let words: Vec<&str> = table.iter().map(|(own, _)| *own).collect();
+            Err(format!("`{word}` is no word for {what}; the words are {}", words.join(", ")))
+        }
+    }
 }
 
-fn class(word: &str) -> Option<Class> {
-    Some(match word {
-        "blocking" => Class::Blocking,
-        "nonblocking" => Class::Nonblocking,
-        "persistent" => Class::Persistent,
-        "start" => Class::Start,
-        "finish" => Class::Finish,
-        "finish-some" => Class::FinishSome,
-        "test" => Class::Test,
-        "request-free" => Class::RequestFree,
-        "split" => Class::Split,
-        "win-create" => Class::WinCreate,
-        "win-free" => Class::WinFree,
-        "fence" => Class::Fence,
-        "post" => Class::Post,
-        "access" => Class::Access,
-        "complete" => Class::Complete,
-        "wait" => Class::Wait,
-        "wait-test" => Class::WaitTest,
-        "lock" => Class::Lock,
-        "unlock" => Class::Unlock,
-        "flush" => Class::Flush,
-        "win-sync" => Class::WinSync,
-        "transfer" => Class::Transfer,
-        "barrier" => Class::Barrier,
-        "address" => Class::Address,
-        "datatype" => Class::Datatype,
-        "sync-reg" => Class::SyncReg,
-        "callback" => Class::Callback,
-        "plain" => Class::Plain,
-        _ => return None,
-    })
-}
+const PARTS: &[(&str, Part)] = &[
+    ("in", Part::Buffer(Direction::In)),
+    ("out", Part::Buffer(Direction::Out)),
+    ("inout", Part::Buffer(Direction::InOut)),
+    ("window", Part::Window),
+    ("attached", Part::Attached),
+    ("released", Part::Released),
+    ("type", Part::Type),
+    ("request", Part::Request),
+    ("requests", Part::Requests),
+    ("win", Part::Win),
+    ("location", Part::Location),
+    ("address", Part::Address),
+    ("newtype", Part::NewType),
+    ("displs", Part::Displacements),
+    ("types", Part::Types),
+    ("state", Part::State),
+    ("callback", Part::Callback),
+    ("flag", Part::Flag),
+];
+
+const CLASSES: &[(&str, Class)] = &[
+    ("blocking", Class::Blocking),
+    ("nonblocking", Class::Nonblocking),
+    ("persistent", Class::Persistent),
+    ("partitioned", Class::Partitioned),
+    ("ready", Class::Ready),
+    ("start", Class::Start),
+    ("finish", Class::Finish),
+    ("finish-some", Class::FinishSome),
+    ("test", Class::Test),
+    ("request-free", Class::RequestFree),
+    ("split", Class::Split),
+    ("split-end", Class::SplitEnd),
+    ("win-create", Class::WinCreate),
+    ("win-free", Class::WinFree),
+    ("fence", Class::Fence),
+    ("post", Class::Post),
+    ("access", Class::Access),
+    ("complete", Class::Complete),
+    ("wait", Class::Wait),
+    ("wait-test", Class::WaitTest),
+    ("lock", Class::Lock),
+    ("unlock", Class::Unlock),
+    ("flush", Class::Flush),
+    ("win-sync", Class::WinSync),
+    ("transfer", Class::Transfer),
+    ("barrier", Class::Barrier),
+    ("address", Class::Address),
+    ("datatype", Class::Datatype),
+    ("sync-reg", Class::SyncReg),
+    ("callback", Class::Callback),
+    ("attach", Class::Attach),
+    ("detach", Class::Detach),
+    ("plain", Class::Plain),
+];
 
 #[cfg(test)]
 mod test {
-    use super::{Class, PROCEDURES, TABLE, find};
+    use super::{Class, PROCEDURES, Part, TABLE, Wrappers, find, row};
 
     #[test]
     fn every_row_is_understood() {
-        let n_rows = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
-        assert_eq!(PROCEDURES.len(), n_rows, "a row of the table is malformed or repeated");
+        let rows: Vec<_> = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        for line in &rows {
+            assert!(row(line).is_ok(), "{line}: {:?}", row(line));
+        }
+        assert_eq!(PROCEDURES.len(), rows.len(), "a row of the table is repeated");
     }
 
     #[test]
@@ -249,5 +329,33 @@ mod test {
         assert_eq!(find("rma_sync_reg").map(|procedure| procedure.class), Some(Class::SyncReg));
         assert_eq!(find("pmpi_irecv"), find("mpi_irecv"));
         assert_eq!(find("irecv"), None);
+        assert_eq!(find("mpi_irecv_c"), find("mpi_irecv"));
+        assert_eq!(find("pmpi_put_c"), find("mpi_put"));
+        // This one has more arguments in its large form.
+        assert_ne!(find("mpi_type_get_contents_c"), find("mpi_type_get_contents"));
+    }
+
+    #[test]
+    fn a_wrapper_is_a_row_and_a_bad_row_is_told() {
+        let mut wrappers = Wrappers::default();
+        wrappers.add("Halo_Recv nonblocking buf:out n request:request").expect("the row is right");
+        let found = wrappers.find("halo_recv").expect("the row is there");
+        assert_eq!((found.class, found.arguments[2].part), (Class::Nonblocking, Part::Request));
+        assert!(
+            wrappers.concerns("halo_recv") && wrappers.concerns("mpi_send") && !wrappers.concerns("work")
+        );
+        assert_eq!(wrappers.find("mpi_send"), find("mpi_send"));
+        for (text, part) in [
+            ("halo_recv plain", "described twice"),
+            ("lonely", "a row is the name"),
+            ("x sometimes buf:out", "`sometimes` is no word for what a procedure does"),
+            (
+                "x blocking buf:outward",
+                "`outward` is no word for the part of an argument; the words are in, out",
+            ),
+        ] {
+            let error = wrappers.add(text).expect_err("the row is wrong");
+            assert!(error.contains(part), "{error}");
+        }
     }
 }

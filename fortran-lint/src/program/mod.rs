@@ -22,4 +22,17 @@ pub struct Program {
     pub procedures: Procedures,
     /// What procedures do for their callers, where that was found out.
     pub summaries: HashMap<ProcedureId, Summary>,
+    /// Protected variables that callers hand to dummy arguments, by procedure and position.
+    pub protected_actuals: HashMap<(ProcedureId, u32), Vec<ProtectedActual>>,
+}
+
+/// A variable that is protected in a caller.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ProtectedActual {
+    /// File and line of the call.
+    pub place: String,
+    /// The variable.
+    pub name: Box<str>,
+    /// What protects it there.
+    pub remedy: &'static str,
 }

@@ -61,6 +61,10 @@ struct JsonSummary {
     errors: usize,
     warnings: usize,
     notes: usize,
+    silenced: usize,
+    known: usize,
+    gone: usize,
+    untouched: usize,
 }
 
 /// Whether the statements that were not understood are listed.
@@ -73,7 +77,7 @@ pub enum Skipped {
 }
 
 /// A whole run as one JSON document, ending in a newline.
-pub fn document(reports: &[FileReport], show: Skipped) -> String {
+pub fn document(reports: &[FileReport], summary: &Summary, show: Skipped) -> String {
     let mut findings = Vec::new();
     let mut skipped = Vec::new();
     for report in reports {
@@ -88,8 +92,20 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
             JsonSkipped { path, line, column, reason: &skipped.reason }
         }));
     }
-    let Summary { files, lines, statements, skipped: n_skipped, missing, errors, warnings, notes } =
-        Summary::new(reports);
+    let Summary {
+        files,
+        lines,
+        statements,
+        skipped: n_skipped,
+        missing,
+        errors,
+        warnings,
+        notes,
+        silenced,
+        known,
+        gone,
+        untouched,
+    } = *summary;
     let document = Document {
         version: VERSION,
         findings,
@@ -102,6 +118,10 @@ pub fn document(reports: &[FileReport], show: Skipped) -> String {
             errors,
             warnings,
             notes,
+            silenced,
+            known,
+            gone,
+            untouched,
         },
         skipped: (show == Skipped::Listed).then_some(skipped),
     };

@@ -1,6 +1,9 @@
-//! Findings as text and as JSON. Never writes to a stream.
+//! Findings for people and for programs. Never writes to a stream.
 
+pub mod github;
 pub mod json;
+pub mod overview;
+pub mod sarif;
 pub mod text;
 
 use crate::check::FileReport;
@@ -25,18 +28,34 @@ pub struct Summary {
     pub warnings: usize,
     /// Findings at level note.
     pub notes: usize,
+    /// Findings that comments allow.
+    pub silenced: usize,
+    /// Findings that the baseline holds.
+    pub known: usize,
+    /// Findings of the baseline that are there no more.
+    pub gone: usize,
+    /// Findings on lines that did not change.
+    pub untouched: usize,
 }
 
 impl Summary {
     /// Counts.
     pub fn new(reports: &[FileReport]) -> Summary {
         let mut summary = Summary::default();
+        summary.add(reports);
+        summary
+    }
+
+    /// Counts these as well.
+    pub fn add(&mut self, reports: &[FileReport]) {
+        let summary = self;
         for report in reports {
             summary.files += report.n_files;
             summary.missing += report.missing.len();
             summary.lines += report.n_lines;
             summary.statements += report.n_statements;
             summary.skipped += report.skipped.len();
+            summary.silenced += report.n_silenced;
             for finding in &report.findings {
                 match finding.level {
                     Level::Error => summary.errors += 1,
@@ -45,7 +64,6 @@ impl Summary {
                 }
             }
         }
-        summary
     }
 
     /// Share of the statements that were understood, in per cent.

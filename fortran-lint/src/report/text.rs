@@ -76,8 +76,22 @@ pub fn summary(summary: &Summary) -> String {
         1 => "1 statement was not understood (--show-skipped lists it)\n".to_string(),
         n => format!("{n} statements were not understood (--show-skipped lists them)\n"),
     };
+    let mut left_out = String::new();
+    for (n, why) in [
+        (summary.silenced, "allowed by comments"),
+        (summary.known, "known by the baseline"),
+        (summary.untouched, "on lines that did not change"),
+    ] {
+        if n > 0 {
+            left_out.push_str(&format!(", {} {why}", counted(n, "finding")));
+        }
+    }
+    let gone = match summary.gone {
+        0 => String::new(),
+        n => format!("{} of the baseline no longer there: write it anew\n", counted(n, "finding")),
+    };
     format!(
-        "{skipped}{}, {}, {} in {}\n",
+        "{skipped}{gone}{}, {}, {} in {}{left_out}\n",
         counted(summary.errors, "error"),
         counted(summary.warnings, "warning"),
         counted(summary.notes, "note"),
@@ -99,7 +113,8 @@ pub fn stats(summary: &Summary, seconds: f64) -> String {
     )
 }
 
-fn counted(n: usize, word: &str) -> String {
+/// A number and a word that goes with it.
+pub fn counted(n: usize, word: &str) -> String {
     match n {
         1 => format!("1 {word}"),
         n => format!("{n} {word}s"),

@@ -28,6 +28,7 @@
 //! - VOLATILE: always right, slows down every access; not part of Fortran 77 and 90.
 //! - An opaque call with `buff` as its argument after the closing synchronization, and before the opening one: FR08, FR13.
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, propose, relate, relate_declaration, shown,
     without_attempts,
@@ -96,6 +97,9 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Option<Finding> {
         variable,
         "after the synchronization that closes the exposure and before the access",
     );
+    if let Some((_, sync)) = first {
+        repair::call(a, &mut found, Place::Behind(a.calls[sync as usize].span));
+    }
     Some(found)
 }
 

@@ -28,6 +28,7 @@
 
 use std::collections::BTreeMap;
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
     without_attempts,
@@ -139,5 +140,6 @@ fn report(a: &Analysis<'_>, variable: Symbol, accesses: &Accesses) -> Option<Fin
         _ => "between the finishing call and the access",
     };
     propose(a, &mut found, variable, place);
+    repair::call(a, &mut found, Place::Behind(a.calls[access.finish as usize].span));
     Some(found)
 }

@@ -23,72 +23,20 @@
 //! - MPI_GET_ADDRESS(buf, …) or another opaque call (FR13) between the receive and the read. With `use mpi` the address
 //!   routine may be declared INTENT(IN) and then does not help.
 
-use super::support::{
-    OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
-    without_attempts,
-};
-use crate::dataflow::{Analysis, Operation, Phase, Step};
-use crate::finding::{Finding, Level};
+use super::hidden::reads;
+use crate::dataflow::Analysis;
+use crate::finding::Finding;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     for operation in &a.operations {
-        if operation.place.is_some() || !operation.direction.writes() || !a.is_unsafe(operation.variable) {
+        let is_hidden = operation.place.is_none() && operation.anchor.is_none();
+        if !is_hidden || !operation.direction.writes() || !a.is_unsafe(operation.variable) {
             continue;
         }
-        if let Some(found) = check_operation(a, operation)
+        if let Some(found) = reads(a, "FR03", operation)
             && !out.iter().any(|other| other.rule == found.rule && other.span == found.span)
         {
             out.push(found);
         }
     }
-}
-
-fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Option<Finding> {
-    let variable = operation.variable;
-    let call = &a.calls[operation.call as usize];
-    let ends = match operation.phase {
-        Phase::Call => vec![operation.call],
-        Phase::FromCall | Phase::FromStart => {
-            a.calls_behind(call.event, |other| a.finishes(other, operation))
-        }
-    };
-    let mut reads: Vec<(u32, u32)> = Vec::new();
-    for end in ends {
-        a.walk(a.calls[end as usize].event, |i, event| {
-            if a.shields_load(event, variable) {
-                return Step::Stop;
-            }
-            if is_load(a, event, variable) && !reads.iter().any(|(read, _)| *read == i) {
-                reads.push((i, end));
-            }
-            Step::On
-        });
-    }
-    let reads = without_attempts(a, &reads);
-    let &(first, end) = reads.first()?;
-    let name = a.name(variable);
-    let message = format!(
-        "`{name}` is read after {} has received into it by its address: the read may give the value from before{}",
-        shown(a, operation.call),
-        others(reads.len() - 1),
-    );
-    let span = a.events[first as usize].span;
-    let mut found =
-        finding(a, "FR03", level(a, variable, Level::Error, OnDummy::Keep), variable, span, message);
-    relate(
-        &mut found,
-        call.span,
-        format!("the datatype of this {} hides `{name}`", shown(a, operation.call)),
-    );
-    if end != operation.call {
-        relate(
-            &mut found,
-            a.calls[end as usize].span,
-            "the receive has finished when this returns".to_string(),
-        );
-    }
-    relate_declaration(a, &mut found, variable);
-    explain(a, &mut found, variable, Side::Load, call.event);
-    propose(a, &mut found, variable, "between the receive and the read");
-    Some(found)
 }

@@ -20,96 +20,22 @@
 //! - ASYNCHRONOUS, COMMON, a module variable or VOLATILE, as for FR01.
 //! - MPI_GET_ADDRESS(buf, …) or another opaque call (FR13) between the store and the send, inside the loop for a persistent one.
 
-use std::collections::BTreeMap;
-
-use super::support::{
-    OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
-};
-use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
-use crate::finding::{Finding, Level};
-use crate::mpi::{Class, Part};
+use super::hidden::stores;
+use crate::dataflow::{Analysis, Phase};
+use crate::finding::Finding;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     for operation in &a.operations {
-        let is_hidden = operation.place.is_none();
-        let is_persistent = operation.phase == Phase::FromStart;
+        let is_hidden = operation.place.is_none() && operation.anchor.is_none();
+        let is_persistent = operation.place.is_some() && operation.phase == Phase::FromStart;
         if !operation.direction.reads() || !(is_hidden || is_persistent) || !a.is_unsafe(operation.variable) {
             continue;
         }
-        for found in check_operation(a, operation) {
+        for found in stores(a, "FR05", operation) {
             let is_known = out.iter().any(|other| other.rule == found.rule && other.span == found.span);
             if !is_known {
                 out.push(found);
             }
         }
     }
-}
-
-fn check_operation(a: &Analysis<'_>, operation: &Operation) -> Vec<Finding> {
-    let variable = operation.variable;
-    // The stores that each sending call may miss.
-    let mut missed: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for (i, event) in a.events.iter().enumerate() {
-        let EventKind::Write { variable: own, place, by: By::Statement } = event.kind else { continue };
-        if own != variable {
-            continue;
-        }
-        a.walk(i as u32, |_, event| {
-            if a.shields_store(event, variable) {
-                return Step::Stop;
-            }
-            match event.kind {
-                EventKind::Write { variable: own, place: other, .. }
-                    if own == variable && a.file.tree.same(place, other) =>
-                {
-                    Step::Stop
-                }
-                EventKind::Call(call) if sends(a, call, operation) => {
-                    missed.entry(call).or_default().push(i as u32);
-                    Step::Stop
-                }
-                _ => Step::On,
-            }
-        });
-    }
-    missed.iter().map(|(&call, stores)| report(a, operation, call, stores)).collect()
-}
-
-/// Whether the library reads the variable in this call or from it on.
-fn sends(a: &Analysis<'_>, call: u32, operation: &Operation) -> bool {
-    match (operation.phase, operation.handle) {
-        (Phase::FromStart, Handle::Request(request)) => {
-            a.class_of(call) == Some(Class::Start)
-                && a.calls[call as usize].parts().any(|(part, own)| {
-                    matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request)
-                })
-        }
-        _ => call == operation.call,
-    }
-}
-
-fn report(a: &Analysis<'_>, operation: &Operation, call: u32, stores: &[u32]) -> Finding {
-    let variable = operation.variable;
-    let name = a.name(variable);
-    let last = stores.iter().copied().max().unwrap_or_default();
-    let base = if operation.phase == Phase::FromStart { Level::Warning } else { Level::Error };
-    let message = format!(
-        "`{name}` is assigned before {}, which sends it without naming it: the value may still be in a register{}",
-        shown(a, call),
-        others(stores.len() - 1),
-    );
-    let span = a.events[last as usize].span;
-    let mut found = finding(a, "FR05", level(a, variable, base, OnDummy::Keep), variable, span, message);
-    relate(&mut found, a.calls[call as usize].span, format!("{} reads `{name}` in memory", shown(a, call)));
-    if call != operation.call {
-        relate(
-            &mut found,
-            a.calls[operation.call as usize].span,
-            format!("{} names the buffer for the last time", shown(a, operation.call)),
-        );
-    }
-    relate_declaration(a, &mut found, variable);
-    explain(a, &mut found, variable, Side::Store, last);
-    propose(a, &mut found, variable, "between the store and the send");
-    found
 }

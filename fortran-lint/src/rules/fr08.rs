@@ -30,6 +30,7 @@
 
 use std::collections::BTreeMap;
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
 };
@@ -177,5 +178,6 @@ fn report(a: &Analysis<'_>, window: &Window, opening: u32, stores: &[u32]) -> Fi
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Store, last);
     propose(a, &mut found, variable, "between the store and the call that opens the window");
+    repair::call(a, &mut found, Place::Before(a.calls[opening as usize].span));
     found
 }

@@ -20,46 +20,12 @@
 //! - Work on a second buffer meanwhile.
 
 use super::support::{finding, relate, shown};
-use crate::dataflow::{Analysis, By, Event, EventKind, Handle, Operation, PassedTo, Phase, Step, Window};
+use crate::dataflow::{Analysis, By, Change, Event, EventKind, Operation, PassedTo, Phase, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
 use crate::parse::{ExprId, ExprKind, Symbol};
 use crate::program::Certainty;
-
-/// States in which an operation can be, as a set.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-struct States(u8);
-
-impl States {
-    const CLOSED: u8 = 1;
-    const OPEN: u8 = 2;
-
-    fn apply(self, change: Change) -> States {
-        match change {
-            Change::None => self,
-            Change::Opens => States(States::OPEN),
-            Change::Closes => States(States::CLOSED),
-            Change::MayOpen => States(self.0 | States::OPEN),
-            Change::MayClose if self.0 & States::OPEN != 0 => States(self.0 | States::CLOSED),
-            Change::MayClose => self,
-        }
-    }
-
-    fn is_open(self) -> bool {
-        self.0 == States::OPEN
-    }
-}
-
-/// What an event does to an operation.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Change {
-    None,
-    Opens,
-    MayOpen,
-    Closes,
-    MayClose,
-}
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     for operation in &a.operations {
@@ -74,7 +40,7 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
 
 fn check_operation(a: &Analysis<'_>, operation: &Operation, out: &mut Vec<Finding>) {
     let variable = operation.variable;
-    let change = |event: &Event| change_of(a, operation, event);
+    let change = |event: &Event| a.change(operation, event);
     for (i, event) in open_events(a, change) {
         let is_store = matches!(event.kind, EventKind::Write { variable: own, .. } if own == variable);
         let is_load = matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable)
@@ -108,110 +74,12 @@ fn push_once(out: &mut Vec<Finding>, found: Finding) {
     }
 }
 
-/// The events that happen while the operation is open on every way that leads there. Counted loops are taken to run at
-/// least once.
+/// The events that happen while something is open on every way that leads there.
 fn open_events<'a>(a: &'a Analysis<'_>, change: impl Fn(&Event) -> Change) -> Vec<(u32, &'a Event)> {
-    let n_nodes = a.flow.nodes.len();
-    let mut entry = vec![States::default(); n_nodes];
-    let mut queue: Vec<u32> = a.flow.entries.clone();
-    for &node in &queue {
-        entry[node as usize].0 |= States::CLOSED;
-    }
-    while let Some(node) = queue.pop() {
-        let state =
-            a.events_of(node).iter().fold(entry[node as usize], |state, event| state.apply(change(event)));
-        let here = &a.flow.nodes[node as usize];
-        for &next in &here.next {
-            if here.zero_trip == Some(next) {
-                continue;
-            }
-            let merged = entry[next as usize].0 | state.0;
-            if merged != entry[next as usize].0 {
-                entry[next as usize].0 = merged;
-                queue.push(next);
-            }
-        }
-    }
-    let mut open = Vec::new();
-    for node in 0..n_nodes as u32 {
-        let mut state = entry[node as usize];
-        for (k, event) in a.events_of(node).iter().enumerate() {
-            let change = change(event);
-            if state.is_open() && change == Change::None {
-                open.push((a.first_event(node) + k as u32, event));
-            }
-            state = state.apply(change);
-        }
-    }
-    open
-}
-
-fn change_of(a: &Analysis<'_>, operation: &Operation, event: &Event) -> Change {
-    match event.kind {
-        EventKind::Call(call) => match (change_by_call(a, operation, call), a.certainty(call)) {
-            (Change::Opens, Certainty::Perhaps) => Change::MayOpen,
-            (Change::Closes, Certainty::Perhaps) => Change::MayClose,
-            (change, _) => change,
-        },
-        EventKind::Pass { variable, to: PassedTo::User(call), .. } => {
-            let is_handle = handle_root(a, operation.handle) == Some(variable);
-            match is_handle && (a.usage(call, event).is_written || a.usage(call, event).is_given_away) {
-                true => Change::MayClose,
-                false => Change::None,
-            }
-        }
-        // The handle is overwritten, so that later calls say nothing about this operation.
-        EventKind::Write { variable, .. } if handle_root(a, operation.handle) == Some(variable) => {
-            Change::MayClose
-        }
-        _ => Change::None,
-    }
-}
-
-fn handle_root(a: &Analysis<'_>, handle: Handle) -> Option<Symbol> {
-    match handle {
-        Handle::Request(expr) | Handle::Window(expr) => a.file.tree.root(expr),
-        Handle::None => None,
-    }
-}
-
-fn change_by_call(a: &Analysis<'_>, operation: &Operation, id: u32) -> Change {
-    let call = &a.calls[id as usize];
-    let names_request = |request: ExprId| {
-        call.parts()
-            .any(|(part, own)| matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request))
-    };
-    match operation.phase {
-        Phase::FromCall if id == operation.call => return Change::Opens,
-        Phase::FromStart => {
-            if let Handle::Request(request) = operation.handle
-                && a.class_of(id) == Some(Class::Start)
-                && names_request(request)
-            {
-                return Change::Opens;
-            }
-        }
-        _ => {}
-    }
-    let Some(procedure) = call.procedure else {
-        // An unknown procedure may finish what it can reach.
-        return match handle_root(a, operation.handle).map(|root| a.resolve(root).storage) {
-            Some(Storage::Local | Storage::Dummy) => Change::None,
-            _ if a.reaches_known_only(id) => Change::None,
-            _ => Change::MayClose,
-        };
-    };
-    if a.finishes(call, operation) {
-        let is_certain = matches!(
-            procedure.class,
-            Class::Finish | Class::Fence | Class::Complete | Class::Unlock | Class::WinFree
-        );
-        return if is_certain { Change::Closes } else { Change::MayClose };
-    }
-    match operation.handle {
-        Handle::Request(request) if names_request(request) => Change::MayClose,
-        _ => Change::None,
-    }
+    let track = a.track(&change);
+    let events = a.events.iter().zip(&track.before).enumerate();
+    let open = events.filter(|(_, (event, state))| state.is_open() && change(event) == Change::None);
+    open.map(|(i, (event, _))| (i as u32, event)).collect()
 }
 
 /// Whether the access certainly concerns memory that the operation works on.

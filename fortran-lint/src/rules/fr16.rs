@@ -48,13 +48,21 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     for id in 0..a.calls.len() as u32 {
         let outlives = matches!(
             a.class_of(id),
-            Some(Class::Nonblocking | Class::Persistent | Class::Split | Class::Transfer | Class::WinCreate)
+            Some(
+                Class::Nonblocking
+                    | Class::Persistent
+                    | Class::Partitioned
+                    | Class::Split
+                    | Class::Transfer
+                    | Class::WinCreate
+                    | Class::Attach
+            )
         );
         if !outlives {
             continue;
         }
         for (part, arg) in a.calls[id as usize].parts() {
-            if !matches!(part, Part::Buffer(_) | Part::Window) || has_no_elements(a, id) {
+            if !matches!(part, Part::Buffer(_) | Part::Window | Part::Attached) || has_no_elements(a, id) {
                 continue;
             }
             if let Some(temporary) = temporary(a, id, arg)
@@ -242,6 +250,7 @@ fn report(a: &Analysis<'_>, call: u32, arg: ExprId, temporary: Temporary) -> Fin
         because: Vec::new(),
         related: Vec::new(),
         remedies: Vec::new(),
+        repairs: Vec::new(),
     };
     relate(&mut found, tree.span(arg), "this is copied".to_string());
     if let Some(declared) = tree.root(arg).and_then(|root| a.resolve(root).declared) {

@@ -20,6 +20,7 @@
 //! - VOLATILE: a polled variable is what it was made for.
 //! - An opaque call with `flag` as its argument in the loop.
 
+use super::repair;
 use super::support::{OnDummy, Side, explain, finding, level, relate, relate_declaration};
 use crate::dataflow::{Analysis, Event, EventKind};
 use crate::finding::{Finding, Level};
@@ -143,7 +144,7 @@ fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
         EventKind::Write { variable, .. } => variable == watch.variable,
         EventKind::Pass { variable, .. } => variable == watch.variable,
         EventKind::Call(_) => watch.is_pointer,
-        EventKind::Read { .. } => false,
+        EventKind::Read { .. } | EventKind::Release { .. } => false,
     };
     (here.first..=here.last).all(|node| !a.events_of(node).iter().any(changes))
 }
@@ -163,6 +164,7 @@ fn report(a: &Analysis<'_>, event: &Event, watch: &Watch) -> Finding {
     );
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, 0);
+    repair::declare_volatile(a, &mut found, variable);
     found.remedies.push(format!("declare `{name}` VOLATILE"));
     found.remedies.push(format!(
         "call an empty external routine, compiled apart, with `{name}` as its argument in the loop"

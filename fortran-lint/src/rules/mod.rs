@@ -1,20 +1,31 @@
 //! The rules, one file each, and the table that lists them. A rule's module doc is its manual page. Rules never open
 //! files, never search text, and never look at each other.
 
+mod hidden;
+mod repair;
 mod support;
 
 mod fr01;
 mod fr02;
 mod fr03;
+mod fr04;
 mod fr05;
+mod fr06;
+mod fr07;
 mod fr08;
 mod fr09;
+mod fr11;
+mod fr12;
 mod fr13;
 mod fr14;
 mod fr15;
 mod fr16;
 mod fr17;
+mod fr18;
 mod fr19;
+mod fr20;
+mod fr21;
+mod fr22;
 
 use crate::dataflow::Analysis;
 use crate::finding::Finding;
@@ -71,6 +82,16 @@ impl Rule {
 }
 
 macro_rules! rule {
+    ($code:literal, $name:literal, $level:literal, $file:literal) => {
+        Rule {
+            code: $code,
+            name: $name,
+            role: Role::Rule,
+            level: $level,
+            source: include_str!($file),
+            check: None,
+        }
+    };
     ($code:literal, $name:literal, $level:literal, $file:literal, $check:expr) => {
         Rule {
             code: $code,
@@ -98,15 +119,27 @@ pub const RULES: &[Rule] = &[
     rule!("FR01", "window-read-from-register", "error", "fr01.rs", fr01::check),
     rule!("FR02", "receive-buffer-used-after-wait", "warning", "fr02.rs", fr02::check),
     rule!("FR03", "hidden-receive-read-from-register", "error", "fr03.rs", fr03::check),
+    rule!("FR04", "anchored-neighbour-in-register", "error", "fr04.rs", fr04::check),
     rule!("FR05", "store-hidden-from-send", "error", "fr05.rs", fr05::check),
+    rule!("FR06", "got-value-read-from-register", "warning", "fr06.rs", fr06::check),
+    rule!("FR07", "store-moved-before-completion", "warning", "fr07.rs", fr07::check),
     rule!("FR08", "window-store-left-in-register", "error", "fr08.rs", fr08::check),
     rule!("FR09", "callback-state-in-register", "error", "fr09.rs", fr09::check),
+    rule!("FR11", "common-hidden-from-wrapper", "warning", "fr11.rs", fr11::check),
+    rule!("FR12", "volatile-outside-standard", "note", "fr12.rs", fr12::check),
     rule!("FR13", "dummy-routine-in-application", "fr13.rs"),
     rule!("FR14", "misplaced-dummy-routine", "fr14.rs"),
     rule!("FR15", "buffer-touched-while-open", "error", "fr15.rs", fr15::check),
     rule!("FR16", "temporary-as-buffer", "error", "fr16.rs", fr16::check),
     rule!("FR17", "poll-from-register", "error", "fr17.rs", fr17::check),
+    rule!("FR18", "remedy-lost-on-the-way", "fr18.rs"),
     rule!("FR19", "weak-remedy", "fr19.rs"),
+    rule!("FR20", "buffer-ends-before-operation", "note", "fr20.rs", fr20::check),
+    rule!("FR21", "epoch-out-of-order", "error", "fr21.rs", fr21::check),
+    rule!("FR22", "update-not-made-visible", "error", "fr22.rs", fr22::check),
+    // About comments that allow a finding, which are looked at when the findings are known.
+    rule!("FR90", "suppression-without-reason", "warning", "fr90.rs"),
+    rule!("FR91", "suppression-without-effect", "warning", "fr91.rs"),
 ];
 
 /// The rule of that code, in any case.

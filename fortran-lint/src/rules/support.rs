@@ -2,11 +2,13 @@
 
 use rma_source::{FileId, Span};
 
+use super::repair;
 use crate::dataflow::{Analysis, Binding, Event, EventKind, PassedTo};
 use crate::finding::{Finding, Level, Related};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
 use crate::parse::{Attributes, Symbol};
+use crate::program::ProcedureId;
 
 /// Which way the register copy is wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +64,7 @@ pub(super) fn finding(
         because: Vec::new(),
         related: Vec::new(),
         remedies: Vec::new(),
+        repairs: Vec::new(),
     }
 }
 
@@ -89,6 +92,7 @@ pub(super) fn relate(finding: &mut Finding, span: Span, message: String) {
 
 /// Adds the remedies that compile in the unit's binding, the cheapest first, and the place for a sync call.
 pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol, sync_place: &str) {
+    repair::declare(a, finding, variable);
     let name = a.name(variable);
     let resolved = a.resolve(variable);
     let is_dynamic =
@@ -149,6 +153,7 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
     if resolved.attributes.has(Attributes::ASYNCHRONOUS) && !is_late_standard {
         because(finding, "FR19");
     }
+    explain_lost_attributes(a, finding, variable);
     for (i, event) in a.events.iter().enumerate() {
         let EventKind::Pass { variable: own, to, .. } = event.kind else { continue };
         if own != variable || (side == Side::Load && i as u32 <= after) {
@@ -189,6 +194,40 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
             }
             _ => {}
         }
+    }
+}
+
+/// Attributes of the other side of a call: of the dummy argument that a wrapper has for the variable, or of the actual
+/// arguments that callers have for a dummy argument.
+fn explain_lost_attributes(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol) {
+    let name = a.name(variable);
+    for event in &a.events {
+        let EventKind::Pass { variable: own, to: PassedTo::Library(call, part), .. } = event.kind else {
+            continue;
+        };
+        if own != variable || !matches!(part, Part::Buffer(_) | Part::Window) {
+            continue;
+        }
+        let Some(dummy) = a.dummy_of(call, event) else { continue };
+        let word = match () {
+            () if dummy.attributes.has(Attributes::ASYNCHRONOUS) => "ASYNCHRONOUS",
+            () if dummy.attributes.has(Attributes::VOLATILE) => "VOLATILE",
+            () => continue,
+        };
+        because(finding, "FR18");
+        let message = format!("`{}` of {} is {word}, and `{name}` here is not", dummy.name, shown(a, call));
+        relate(finding, event.span, message);
+    }
+    let resolved = a.resolve(variable);
+    let position = a.unit.dummies.iter().position(|dummy| *dummy == variable);
+    let (Storage::Dummy, Some(position)) = (resolved.storage, position) else { return };
+    let id = ProcedureId { file: a.file.index, unit: a.id.0 };
+    let actuals = a.file.program.protected_actuals.get(&(id, position as u32));
+    if let (Some(actual), Some(declared)) = (actuals.and_then(|actuals| actuals.first()), resolved.declared) {
+        because(finding, "FR18");
+        let message =
+            format!("`{}` is {} in the caller ({}), and lost here", actual.name, actual.remedy, actual.place);
+        relate(finding, declared, message);
     }
 }
 

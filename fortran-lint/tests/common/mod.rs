@@ -11,6 +11,37 @@ pub(crate) fn package() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// A subroutine with the usual names.
+pub(crate) fn unit(binding: &str, declarations: &str, body: &str) -> String {
+    let header = match binding {
+        "mpif.h" => "include 'mpif.h'".to_string(),
+        other => format!("use {other}"),
+    };
+    let (before, behind) =
+        if binding == "mpif.h" { (String::new(), header) } else { (header, String::new()) };
+    format!(
+        "subroutine work(comm)\n{before}\nimplicit none\n{behind}\ninteger :: comm, ierr, req, req2, reqs(2), win, group, i, n, x, y, type, status(10)\n\
+         logical :: flag\ninteger(kind=MPI_ADDRESS_KIND) :: address, size, zero\n{declarations}\n{body}\nend subroutine\n"
+    )
+}
+
+/// Each finding as `level rule variable: line of the primary place`, with its reasons.
+pub(crate) fn said(text: &str, options: &Options) -> Vec<String> {
+    let report = check_one("work.f90", text.as_bytes(), options);
+    assert!(report.skipped.is_empty(), "a statement was skipped in:\n{text}");
+    report.findings.iter().map(|finding| line_of(&report.text, finding)).collect()
+}
+
+pub(crate) fn line_of(text: &str, finding: &fortran_lint::finding::Finding) -> String {
+    let start = text[..finding.span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default().trim();
+    let because = match finding.because.is_empty() {
+        true => String::new(),
+        false => format!(" because {}", finding.because.join(" ")),
+    };
+    format!("{} {} {}: {line}{because}", finding.level.name(), finding.rule, finding.variable)
+}
+
 /// One finding in a word: level, rule, variable, reasons.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Expectation(pub(crate) String);

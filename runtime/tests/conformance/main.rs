@@ -31,9 +31,14 @@ mod copies;
 mod failures;
 mod fences;
 mod jacobi;
+mod list;
+mod litmus;
 mod locks;
+mod messages;
 mod pscw;
+mod traces;
 mod transfers;
+mod trouble;
 mod visibility;
 mod windows;
 
@@ -175,7 +180,7 @@ impl Case {
     /// Memory of the caller is tried with the most ranks and, where the case allows it, on threads only, unless the whole
     /// matrix is asked for.
     fn runs(&'static self) -> impl Iterator<Item = Run> {
-        let whole = std::env::var_os("RMA_FULL").is_some();
+        let whole = is_full();
         let most = self.ranks.iter().copied().max();
         let sampled = move |run: &Run| {
             Some(run.ranks) == most && (run.transport == Transport::Local || self.transports.len() == 1)
@@ -224,6 +229,11 @@ const TABLES: &[&[Case]] = &[
     copies::CASES,
     failures::CASES,
     jacobi::CASES,
+    traces::CASES,
+    list::CASES,
+    litmus::CASES,
+    messages::CASES,
+    trouble::CASES,
 ];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
@@ -381,6 +391,19 @@ fn wait(job: &mut Child) -> Option<i32> {
     }
     None
 }
+
+/// Whether a case may go on with its many rounds: all of them in full runs, otherwise what a busy machine can do in some
+/// seconds. Rounds that one rank makes by itself end this way; rounds that ranks make together are counted.
+fn has_time(begun: Instant) -> bool {
+    begun.elapsed() < ROUNDS_TIME || is_full()
+}
+
+/// Whether this is one of the long runs.
+fn is_full() -> bool {
+    std::env::var_os("RMA_FULL").is_some()
+}
+
+const ROUNDS_TIME: Duration = Duration::from_secs(6);
 
 /// Memory through which ranks tell each other how far they are while they look at it all the time, which is no subject of
 /// the case.

@@ -71,7 +71,11 @@ impl RawWindow {
     pub(super) fn poisoned_again(&self, call: &'static str) -> Error {
         self.retreat();
         let first = self.poisoned(call);
-        self.error(ErrorKind::Poisoned, call).note(format!("the window is out of use: {first}"))
+        let why = match (first.kind(), &first.context().note) {
+            (ErrorKind::Poisoned, Some(note)) => note.clone(),
+            _ => first.to_string(),
+        };
+        self.error(ErrorKind::Poisoned, call).note(format!("the window is out of use: {why}"))
     }
 
     /// Stops being admitted by phases, and admits nobody any more.

@@ -10,6 +10,7 @@ use super::{Access, Info, LockKind, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
+use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -55,7 +56,11 @@ impl RawWindow {
         };
         if granted != Ok(Request::Granted) {
             let outcome = match info {
-                Info::NoCheck => granted.map(|_| ()).map_err(|refusal| self.lock_error(call, at, refusal)),
+                // No closure: the error names the line of this call's caller.
+                Info::NoCheck => match granted {
+                    Ok(_) => Ok(()),
+                    Err(refusal) => Err(self.lock_error(call, at, refusal)),
+                },
                 Info::Strong | Info::Weak => self.wait_for_lock(call, at, sharing, granted),
             };
             if let Err(error) = outcome {
@@ -175,6 +180,12 @@ impl RawWindow {
         state.holder().or_else(waiting).map(Rank)
     }
 
+    /// Returns when what this rank has put is where others look.
+    #[inline(always)]
+    pub(crate) fn let_arrive(&self) {
+        arrived();
+    }
+
     /// A rank that has the lock of `owner`, or waits before the caller.
     fn holder_before(&self, owner: usize) -> Option<Rank> {
         let shares = |rank: &Rank| {
@@ -217,9 +228,10 @@ impl RawWindow {
                 }
             })?;
         }
-        let ticket = match request.map_err(|refusal| self.lock_error(call, at, refusal))? {
-            Request::Granted => return Ok(()),
-            Request::Queued(ticket) => ticket,
+        let ticket = match request {
+            Ok(Request::Granted) => return Ok(()),
+            Ok(Request::Queued(ticket)) => ticket,
+            Err(refusal) => return Err(self.lock_error(call, at, refusal)),
         };
         let waiter = self.waiter(at, ticket.slot(self.plan.slots));
         waiter.slot.enter(ticket, me);
@@ -277,8 +289,11 @@ impl RawWindow {
     pub(crate) fn flush(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
         match self.targets[at].remote {
-            // Transfers of mapped memory are complete at both sides when they return.
-            false => Ok(()),
+            false => {
+                // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
+                self.let_arrive();
+                Ok(())
+            }
             true => self.flush_remote(call, std::iter::once(at)),
         }
     }

@@ -220,7 +220,9 @@ impl RawWindow {
         let Shape { bytes, unit, basic } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
-        let fail = |kind| Error::new(kind, CALL).caller(team.rank());
+        // A closure has no caller of its own.
+        let location = Location::caller();
+        let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let total = match (private, marked) {
@@ -266,7 +268,10 @@ impl RawWindow {
                 return Err(error);
             }
         };
-        let (block, stored) = memory?;
+        let (block, stored) = match memory {
+            Ok(memory) => memory,
+            Err(error) => return Err(error.caller(team.rank()).called_at(location)),
+        };
         let all: Vec<Description> = all
             .iter()
             .map(|bytes| Description::from_bytes(bytes).ok_or_else(|| fail(ErrorKind::Protocol)))

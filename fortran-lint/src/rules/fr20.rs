@@ -1,0 +1,154 @@
+//! # FR20: buffer-ends-before-operation
+//!
+//! A buffer is deallocated, or leaves its scope, while an operation or a window still works on it. Never reported for
+//! variables with SAVE, of a module, of COMMON or of the main program, or where the operation may have been finished.
+//!
+//! ## What happens
+//!
+//! ```fortran
+//! subroutine begin(request)
+//!   real :: buf(100)
+//!   call MPI_IRECV(buf, 100, MPI_REAL, 0, 7, comm, request, ierror)
+//! end subroutine                           ! buf is gone, and the message still comes
+//! ```
+//!
+//! The library writes into memory that belongs to somebody else by then. This is wrong at -O0 too. It is an error where the
+//! operation is open on every way, and a note where it is open on some way.
+//!
+//! ## What to do
+//!
+//! The same in each binding: finish the operation first, or let the buffer live longer.
+//!
+//! ```fortran
+//! subroutine begin(buf, request)
+//!   real, asynchronous :: buf(100)         ! of the caller, who waits for the request
+//! ```
+//!
+//! - SAVE, a module variable or COMMON, if there is one operation at a time.
+//! - DEALLOCATE behind the call that finishes the operation, or behind MPI_WIN_FREE.
+
+use rma_source::Span;
+
+use super::support::{finding, relate, shown};
+use crate::dataflow::{Analysis, Change, Event, EventKind, Phase, States, Track, Window};
+use crate::finding::{Finding, Level};
+use crate::model::Storage;
+use crate::mpi::{Class, Part};
+use crate::parse::{Attributes, ExprId, Symbol, UnitKind};
+use crate::program::Certainty;
+
+pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
+    for operation in &a.operations {
+        if operation.phase == Phase::Call {
+            continue;
+        }
+        let handle = match operation.handle {
+            crate::dataflow::Handle::Request(handle) | crate::dataflow::Handle::Window(handle) => {
+                Some(handle)
+            }
+            crate::dataflow::Handle::None => None,
+        };
+        let track = a.track(|event| a.change(operation, event));
+        judge(a, &track, operation.variable, operation.call, handle, out);
+    }
+    for window in &a.windows {
+        let track = a.track(|event| window_change(a, window, event));
+        judge(a, &track, window.variable, window.call, Some(window.handle), out);
+    }
+}
+
+/// A window is open from its creation to its end.
+fn window_change(a: &Analysis<'_>, window: &Window, event: &Event) -> Change {
+    let EventKind::Call(call) = event.kind else {
+        let is_handle = event.variable().is_some() && event.variable() == a.file.tree.root(window.handle);
+        return match event.kind {
+            EventKind::Write { .. } if is_handle => Change::MayClose,
+            EventKind::Pass { to: crate::dataflow::PassedTo::User(call), .. }
+                if is_handle && a.usage(call, event).is_given_away =>
+            {
+                Change::MayClose
+            }
+            _ => Change::None,
+        };
+    };
+    let names_window =
+        a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle));
+    let ends = a.class_of(call) == Some(Class::WinFree)
+        || a.calls[call as usize].procedure.is_some_and(|procedure| procedure.name == "mpi_win_detach");
+    match a.certainty(call) {
+        Certainty::Always if call == window.call => Change::Opens,
+        Certainty::Perhaps if call == window.call => Change::MayOpen,
+        Certainty::Always if ends && names_window => Change::Closes,
+        _ if ends && names_window => Change::MayClose,
+        _ => Change::None,
+    }
+}
+
+fn judge(
+    a: &Analysis<'_>,
+    track: &Track,
+    variable: Symbol,
+    call: u32,
+    handle: Option<ExprId>,
+    out: &mut Vec<Finding>,
+) {
+    let name = a.name(variable);
+    for (event, state) in a.events.iter().zip(&track.before) {
+        let is_release = matches!(event.kind, EventKind::Release { variable: own, .. } if own == variable);
+        if is_release && state.is_open() {
+            let message = format!("`{name}` is deallocated while {} still works on it", shown(a, call));
+            push(a, variable, call, Level::Error, event.span, message, out);
+            return;
+        }
+    }
+    let resolved = a.resolve(variable);
+    let is_short_lived = resolved.storage == Storage::Local
+        && !matches!(a.unit.kind, UnitKind::Program | UnitKind::Module | UnitKind::Submodule)
+        && a.unit.variables.contains_key(&variable)
+        && !resolved.attributes.has(Attributes::SAVE)
+        && !resolved.attributes.has(Attributes::POINTER)
+        && !resolved.is_equivalenced;
+    // A handle that ends with the unit as well is forgotten, which is another matter.
+    let outlives = handle.and_then(|handle| a.file.tree.root(handle)).is_some_and(|root| {
+        matches!(a.resolve(root).storage, Storage::Dummy | Storage::Module | Storage::Common)
+    });
+    if !is_short_lived || !outlives {
+        return;
+    }
+    let ends = |wanted: fn(States) -> bool| track.ends.iter().find(|(_, state)| wanted(*state));
+    let (level, end) = match (ends(States::is_open), ends(States::may_be_open)) {
+        (Some(end), _) => (Level::Error, end),
+        (None, Some(end)) => (Level::Note, end),
+        (None, None) => return,
+    };
+    let Some(statement) = a.flow.nodes[end.0 as usize].statement else { return };
+    let message =
+        format!("`{name}` ends here while {} still works on it, for a handle that lives on", shown(a, call));
+    push(a, variable, call, level, a.file.tree.statements[statement as usize].span, message, out);
+}
+
+fn push(
+    a: &Analysis<'_>,
+    variable: Symbol,
+    call: u32,
+    level: Level,
+    span: Span,
+    message: String,
+    out: &mut Vec<Finding>,
+) {
+    let mut found = finding(a, "FR20", level, variable, span, message);
+    relate(&mut found, a.calls[call as usize].span, format!("{} is given the buffer here", shown(a, call)));
+    if let Some(declared) = a.resolve(variable).declared {
+        relate(&mut found, declared, "declared here".to_string());
+    }
+    found.remedies.push("finish the operation, or free the window, first".to_string());
+    found.remedies.push(format!(
+        "let `{}` live longer: an argument of the caller, a module variable, SAVE",
+        a.name(variable)
+    ));
+    let is_known =
+        |other: &Finding| other.rule == "FR20" && other.span == span && other.variable == found.variable;
+    if !out.iter().any(is_known) {
+        out.push(found);
+    }
+}

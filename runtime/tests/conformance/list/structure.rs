@@ -1,0 +1,237 @@
+//! The distributed list of example 1.12: nodes in the windows of all ranks, one master lock, and inner locks that promise
+//! there is no conflict. Never takes the master lock twice in one operation.
+
+use rma::{Info, LockKind, Rank, Result, Team, Window, WindowOptions};
+
+/// A node's place, 8 bytes in the windows: a rank and a displacement in that rank's heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pointer {
+    pub(super) rank: i32,
+    pub(super) disp: i32,
+}
+
+pub(super) const END: Pointer = Pointer { rank: -1, disp: 0 };
+/// The dummy before the first node of the list.
+pub(super) const HEAD: Pointer = Pointer { rank: 0, disp: 0 };
+
+impl Pointer {
+    fn to_word(self) -> u64 {
+        u64::from(self.rank.cast_unsigned()) | u64::from(self.disp.cast_unsigned()) << 32
+    }
+
+    fn from_word(word: u64) -> Pointer {
+        Pointer { rank: (word as u32).cast_signed(), disp: ((word >> 32) as u32).cast_signed() }
+    }
+
+    fn owner(self) -> Rank {
+        Rank(self.rank.cast_unsigned())
+    }
+
+    fn at(self) -> usize {
+        self.disp.cast_unsigned() as usize
+    }
+}
+
+/// What a node holds: exactly 8 bytes, compared byte by byte.
+pub(super) type Info8 = [u8; 8];
+
+/// A text of at most 8 bytes, padded with zeros.
+pub(super) fn info(text: &str) -> Info8 {
+    let mut bytes = [0; 8];
+    bytes[..text.len()].copy_from_slice(text.as_bytes());
+    bytes
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) info: Info8,
+    pub(super) next: Pointer,
+}
+
+/// What an operation of the list could not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    NotFound,
+    HeapFull,
+}
+
+pub(super) struct List {
+    heap: Window<u64>,
+    /// At rank 0: where the list begins, and the free list.
+    control: Window<u64>,
+    /// Of size 0: its lock at rank 0 is the master lock.
+    pub(super) master: Window<u8>,
+}
+
+const NODE_BYTES: usize = 16;
+const NODE_WORDS: usize = 2;
+const FIRST: usize = 0;
+const FREE: usize = 1;
+const CONTROL_RANK: Rank = Rank(0);
+
+impl List {
+    /// Makes an empty list with so many nodes on each rank. Collective.
+    pub(super) fn new(team: &Team, nodes: usize) -> Result<List> {
+        let is_control = team.rank() == CONTROL_RANK;
+        let heap = WindowOptions::new().disp_unit(NODE_BYTES).allocate::<u64>(team, nodes * NODE_WORDS)?;
+        let control = Window::<u64>::allocate(team, if is_control { 2 } else { 0 })?;
+        let mut list = List { heap, control, master: Window::allocate(team, 0)? };
+        // Each owner links its own part of the free list, which begins behind the dummy head.
+        let me = team.rank().0 as i32;
+        let size = team.size() as i32;
+        let mut mine = list.heap.local_mut()?;
+        for disp in 0..nodes as i32 {
+            let next = match (disp + 1 < nodes as i32, me + 1 < size) {
+                (true, _) => Pointer { rank: me, disp: disp + 1 },
+                (false, true) => Pointer { rank: me + 1, disp: 0 },
+                (false, false) => END,
+            };
+            let next = if (Pointer { rank: me, disp }) == HEAD { END } else { next };
+            mine[disp as usize * NODE_WORDS + 1] = next.to_word();
+        }
+        drop(mine);
+        if is_control {
+            let free = if nodes == 1 && size == 1 { END } else { Pointer { rank: 0, disp: 1 } };
+            list.control.local_mut()?.copy_from_slice(&[HEAD.to_word(), free.to_word()]);
+        }
+        team.barrier()?;
+        Ok(list)
+    }
+
+    /// Holds the master lock for an operation that changes the list.
+    pub(super) fn exclusively<R>(&self, operation: impl FnOnce() -> Result<R>) -> Result<R> {
+        let mut result = None;
+        self.master.lock(CONTROL_RANK, LockKind::Exclusive, |_| result = Some(operation()))?;
+        result.expect("the body has run")
+    }
+
+    /// Holds the master lock together with others that only look.
+    pub(super) fn sharing<R>(&self, operation: impl FnOnce() -> Result<R>) -> Result<R> {
+        let mut result = None;
+        self.master.lock(CONTROL_RANK, LockKind::Shared, |_| result = Some(operation()))?;
+        result.expect("the body has run")
+    }
+
+    // The rest is called under the master lock.
+
+    pub(super) fn node(&self, place: Pointer) -> Result<Node> {
+        let (owner, at) = (place.owner(), place.at());
+        let words = self.heap.lock_with(owner, LockKind::Shared, Info::NoCheck, |epoch| {
+            epoch.get_vec(owner, at..at + NODE_WORDS)
+        })?;
+        Ok(Node { info: words[0].to_ne_bytes(), next: Pointer::from_word(words[1]) })
+    }
+
+    fn set_node(&self, place: Pointer, node: Node) -> Result<()> {
+        let (owner, at) = (place.owner(), place.at());
+        self.heap.lock_with(owner, LockKind::Exclusive, Info::NoCheck, |epoch| {
+            epoch.put(owner, at, [u64::from_ne_bytes(node.info), node.next.to_word()])
+        })
+    }
+
+    fn pointer(&self, which: usize) -> Result<Pointer> {
+        let word = self.control.lock_with(CONTROL_RANK, LockKind::Shared, Info::NoCheck, |epoch| {
+            epoch.get_value(CONTROL_RANK, which)
+        })?;
+        Ok(Pointer::from_word(word))
+    }
+
+    pub(super) fn first_free(&self) -> Result<Pointer> {
+        self.pointer(FREE)
+    }
+
+    fn set_free(&self, place: Pointer) -> Result<()> {
+        self.control.lock_with(CONTROL_RANK, LockKind::Exclusive, Info::NoCheck, |epoch| {
+            epoch.put(CONTROL_RANK, FREE, place.to_word())
+        })
+    }
+
+    pub(super) fn insert_after(&self, previous: Pointer, info: Info8) -> Result<Result<Pointer, Missing>> {
+        let place = self.first_free()?;
+        if place == END {
+            return Ok(Err(Missing::HeapFull));
+        }
+        self.set_free(self.node(place)?.next)?;
+        let before = self.node(previous)?;
+        self.set_node(place, Node { info, next: before.next })?;
+        self.set_node(previous, Node { next: place, ..before })?;
+        Ok(Ok(place))
+    }
+
+    /// As the seed has it, the locks of the previous and the deleted node's ranks are held together, which may be one rank.
+    pub(super) fn delete_after(&self, previous: Pointer) -> Result<Result<Pointer, Missing>> {
+        let owner = previous.owner();
+        let place = self.heap.lock_with(owner, LockKind::Exclusive, Info::NoCheck, |_| {
+            let before = self.node(previous)?;
+            let place = before.next;
+            if place == END {
+                return Ok([END.to_word()]);
+            }
+            self.heap.lock_with(place.owner(), LockKind::Exclusive, Info::NoCheck, |_| {
+                let deleted = self.node(place)?;
+                self.set_node(previous, Node { next: deleted.next, ..before })?;
+                self.set_node(place, Node { info: [0; 8], next: self.first_free()? })
+            })?;
+            Ok([place.to_word()])
+        })?;
+        match Pointer::from_word(place[0]) {
+            END => Ok(Err(Missing::NotFound)),
+            place => {
+                self.set_free(place)?;
+                Ok(Ok(place))
+            }
+        }
+    }
+
+    /// The node before the first one that holds `wanted`.
+    pub(super) fn predecessor(&self, wanted: Info8) -> Result<Result<Pointer, Missing>> {
+        let mut previous = self.pointer(FIRST)?;
+        loop {
+            let next = self.node(previous)?.next;
+            if next == END {
+                return Ok(Err(Missing::NotFound));
+            }
+            if self.node(next)?.info == wanted {
+                return Ok(Ok(previous));
+            }
+            previous = next;
+        }
+    }
+
+    /// The search as the seed's listing has it, which advances from the node that it has just read.
+    pub(super) fn predecessor_by_the_letter(&self, wanted: Info8) -> Result<Result<Pointer, Missing>> {
+        let mut previous = self.pointer(FIRST)?;
+        let mut next = self.node(previous)?.next;
+        let mut is_first = true;
+        while next != END {
+            let node = self.node(next)?;
+            if !is_first {
+                previous = next;
+            }
+            is_first = false;
+            if node.info == wanted {
+                return Ok(Ok(previous));
+            }
+            next = node.next;
+        }
+        Ok(Err(Missing::NotFound))
+    }
+
+    /// The places from one on, as the chain has them, without those that come again.
+    pub(super) fn chain(&self, from: Pointer, nodes_max: usize) -> Result<Vec<Pointer>> {
+        let mut places = Vec::new();
+        let mut place = from;
+        while place != END {
+            assert!(places.len() < nodes_max, "the chain has no end: {places:?}");
+            places.push(place);
+            place = self.node(place)?.next;
+        }
+        Ok(places)
+    }
+
+    /// What the list holds, in order.
+    pub(super) fn infos(&self, nodes_max: usize) -> Result<Vec<Info8>> {
+        let places = self.chain(self.node(HEAD)?.next, nodes_max)?;
+        places.into_iter().map(|place| Ok(self.node(place)?.info)).collect()
+    }
+}
