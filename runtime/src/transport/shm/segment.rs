@@ -2,7 +2,8 @@
 //! hands out addresses to be stored; what is stored in it are offsets.
 //!
 //! The file grows by a bump of the header's `next` word and a commit of the new range, so growing needs no new
-//! mapping, and shortage is an error of the rank that asked, never a bus error of somebody else.
+//! mapping. A commit takes the pages at once, so shortage is an error of the rank that asked, never a bus error or the end of
+//! whoever touches a page later.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -22,11 +23,12 @@ const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x02");
 const RESERVATION_MAX_BYTES: u64 = 1 << 40;
 const RESERVATION_MIN_BYTES: u64 = 1 << 26;
 
-/// From this size on, a commit first asks whether the machine has the memory, and then takes it. Smaller ones leave that
-/// to the first touch of each page, where the system lets them.
-const CHECKED_COMMIT_BYTES: u64 = 8 << 20;
-/// What a checked commit leaves to everybody else.
-const MEMORY_MARGIN_BYTES: u64 = 64 << 20;
+/// From this size on, a commit first asks whether the machine has the memory: the system itself would rather end a process
+/// than refuse. An arena grows by smaller steps a few times only.
+const CHECKED_COMMIT_BYTES: u64 = 1 << 20;
+/// What a checked commit leaves to everybody else: so many times what it takes, at most so many bytes.
+const MARGIN_FACTOR: u64 = 8;
+const MARGIN_MAX_BYTES: u64 = 64 << 20;
 
 /// Identities that one segment can give before they meet those of the next one.
 const NODE_SHIFT: u32 = 40;
@@ -46,8 +48,6 @@ pub(crate) struct Segment {
     file: OwnedFd,
     /// Kept here, so that a rank that writes wildly before it dies does not mislead the others.
     size: u32,
-    /// Every commit takes its memory at once.
-    eager: bool,
 }
 
 impl Segment {
@@ -74,7 +74,7 @@ impl Segment {
                 Err(errno) => return Err(refused(errno)),
             }
         };
-        let segment = Segment { mapping, file, size, eager: memory::counts_promises() };
+        let segment = Segment { mapping, file, size };
         let header = segment.header();
         header.reservation.store(reservation, Ordering::Relaxed);
         header.size.store(size, Ordering::Relaxed);
@@ -100,7 +100,7 @@ impl Segment {
             return Err(foreign());
         }
         let mapping = Mapping::new(&file, size_of::<Header>()).map_err(refused)?;
-        let probe = Segment { mapping, file, size: 0, eager: memory::counts_promises() };
+        let probe = Segment { mapping, file, size: 0 };
         let header = probe.header();
         // Acquire: pairs with the Release store in `create`.
         if header.magic.load(Ordering::Acquire) != MAGIC {
@@ -108,9 +108,9 @@ impl Segment {
         }
         let reservation = header.reservation.load(Ordering::Relaxed);
         let size = header.size.load(Ordering::Relaxed);
-        let Segment { mapping: _, file, size: _, eager } = probe;
+        let Segment { mapping: _, file, size: _ } = probe;
         let mapping = Mapping::new(&file, reservation as usize).map_err(refused)?;
-        Ok(Arc::new(Segment { mapping, file, size, eager }))
+        Ok(Arc::new(Segment { mapping, file, size }))
     }
 
     /// The descriptor of the memory file, for the launcher that hands it on.
@@ -247,7 +247,8 @@ impl Segment {
         let shortage = match len < CHECKED_COMMIT_BYTES {
             true => None,
             false => {
-                memory::available_bytes().filter(|&free| free < pending.saturating_add(MEMORY_MARGIN_BYTES))
+                let margin = (len * MARGIN_FACTOR).min(MARGIN_MAX_BYTES);
+                memory::available_bytes().filter(|&free| free < pending.saturating_add(margin))
             }
         };
         let result = match shortage {
@@ -255,15 +256,9 @@ impl Segment {
                 let note = format!("{len} bytes were asked for and the machine has {free} bytes left");
                 Err(Error::new(ErrorKind::System, call).note(note))
             }
-            None => {
-                let taken = match self.eager || CHECKED_COMMIT_BYTES <= len {
-                    true => memory::commit(&self.file, offset, len),
-                    false => memory::extend(&self.file, offset, len),
-                };
-                taken.map_err(|errno| {
-                    Error::new(ErrorKind::System, call).note(format!("no memory for {len} bytes: {errno}"))
-                })
-            }
+            None => memory::commit(&self.file, offset, len).map_err(|errno| {
+                Error::new(ErrorKind::System, call).note(format!("no memory for {len} bytes: {errno}"))
+            }),
         };
         header.committing.fetch_sub(len, Ordering::Relaxed);
         if result.is_err() {
