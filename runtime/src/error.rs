@@ -270,7 +270,7 @@ fn phrase(kind: ErrorKind) -> &'static str {
         ErrorKind::AlreadyPosted => "finds the window already posted",
         ErrorKind::WaitWithoutPost => "finds the window not posted",
         ErrorKind::NotInGroup => "comes from a rank that is not in the posted group",
-        ErrorKind::CountExceeded => "met more origins than it counts",
+        ErrorKind::CountExceeded => "counts another number of origins than come",
         ErrorKind::NotPosted => "promised a posted window, but the window is not posted",
         ErrorKind::LockHeld => "finds the lock already held by its caller",
         ErrorKind::NotLocked => "finds no lock held by its caller",
@@ -300,6 +300,7 @@ fn phrase(kind: ErrorKind) -> &'static str {
         ErrorKind::NotOffered => "promised a waiting offer, but there is none",
         ErrorKind::StaleNode => "names a node that has been deleted",
         ErrorKind::NotFound => "found nothing",
+        ErrorKind::BadInfo => "was given a hint that it cannot read",
         ErrorKind::HeapFull => "found no free node",
         _ => "failed",
     }

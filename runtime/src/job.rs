@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::info::Policy;
 use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
@@ -46,6 +47,7 @@ pub(crate) struct RankContext {
     segment: Arc<Segment>,
     arena: Arc<Arena>,
     rank: Rank,
+    info_policy: Policy,
     /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
     limit_ns: AtomicU64,
     memory_model: MemoryModel,
@@ -102,6 +104,7 @@ impl RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
+            info_policy: Policy::default(),
             limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
             memory_model: MemoryModel::default(),
             patience: Patience::of(segment.size()),
@@ -113,6 +116,17 @@ impl RankContext {
             left_open: Mutex::new(Vec::new()),
             segment,
         }
+    }
+
+    /// Sets what becomes of info values.
+    pub(crate) fn with_info_policy(mut self, policy: Policy) -> RankContext {
+        self.info_policy = policy;
+        self
+    }
+
+    /// What becomes of info values.
+    pub(crate) fn info_policy(&self) -> Policy {
+        self.info_policy
     }
 
     /// The context of a rank that shares its process with others, and with threads that were there before.

@@ -58,6 +58,7 @@
 mod element;
 mod epoch;
 mod error;
+mod info;
 mod job;
 #[doc(hidden)]
 pub mod launch;
@@ -76,8 +77,12 @@ mod transport;
 mod window;
 
 pub use element::{And, BasicType, Element, Max, Min, OpCode, Operation, Or, Prod, Replace, Sum, Xor};
-pub use epoch::{Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending, Plain};
+pub use epoch::{
+    Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, Lock, LockEpoch, Pending, Plain,
+    StartRequest, TwoCall, WaitRequest,
+};
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
+pub use info::{Hints, Info, Schedule};
 pub use job::MemoryModel;
 pub use op::{
     Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
@@ -87,5 +92,5 @@ pub use rma_macros::{rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
-pub use window::raw::{Expected, Info, LockKind, Origins};
-pub use window::{LocalView, LocalViewMut, Moved, Returned, Window, WindowOptions};
+pub use window::raw::{Expected, LockKind, Origins};
+pub use window::{LocalView, LocalViewMut, Moved, Returned, Unexposed, Window, WindowOptions};

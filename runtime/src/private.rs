@@ -10,9 +10,10 @@ use std::ops::Range;
 use crate::element::Element;
 use crate::epoch::{AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending};
 use crate::error::{Error, ErrorKind};
+use crate::info;
 use crate::sync::registers::{after_call, before_call};
 use crate::window::Window;
-use crate::window::raw::{self, Expected, Origins};
+use crate::window::raw::{Expected, Origins};
 
 pub mod testing;
 
@@ -54,11 +55,11 @@ pub enum Info {
 }
 
 impl Info {
-    fn plain(self) -> raw::Info {
+    fn plain(self) -> info::Info {
         match self {
-            Info::Strong => raw::Info::Strong,
-            Info::Weak => raw::Info::Weak,
-            Info::NoCheck(_) => raw::Info::NoCheck,
+            Info::Strong => info::Info::Strong,
+            Info::Weak => info::Info::Weak,
+            Info::NoCheck(_) => info::Info::NoCheck,
         }
     }
 
@@ -362,9 +363,11 @@ pub mod inner {
     ) -> Result<R, E> {
         let mut answer = None;
         before_call();
-        let closed = window.lock_with(target, kind, info.plain(), |epoch| {
-            answer = Some(between(|| body(epoch)));
-        });
+        let run = |epoch: &LockEpoch<'scope, T>| answer = Some(between(|| body(epoch)));
+        let closed = match info {
+            Info::Strong => window.lock(target, kind, run),
+            Info::Weak | Info::NoCheck(_) => window.lock_with(target, kind, info.plain(), run),
+        };
         settle(answer, closed.map_err(|error| info.explain(error)))
     }
 

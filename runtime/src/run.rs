@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
 use crate::launch::environment::{self, Network, Part};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
@@ -41,18 +42,32 @@ const STACK_BYTES: usize = 8 << 20;
 pub struct Job {
     ranks: u32,
     limit: Option<Duration>,
+    info: Policy,
     memory_model: MemoryModel,
 }
 
 impl Job {
     /// A job of `ranks` ranks without a time limit.
     pub fn new(ranks: u32) -> Job {
-        Job { ranks, limit: None, memory_model: MemoryModel::default() }
+        Job { ranks, limit: None, info: Policy::default(), memory_model: MemoryModel::default() }
     }
 
     /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`] (RMA-PROG-11).
     pub fn time_limit(self, limit: Duration) -> Job {
         Job { limit: Some(limit), ..self }
+    }
+
+    /// Sets what the job makes of info values, as `RMA_INFO` does for a job of processes: `force_info=strong` takes every
+    /// [`Info`](crate::Info) as strong, `weak=transfer` and kin set the [`Schedule`](crate::Schedule) of epochs that have no
+    /// hint; several stand in a list with commas.
+    ///
+    /// # Errors
+    /// `Launch` for a text that says anything else.
+    pub fn info(self, text: &str) -> Result<Job> {
+        match Policy::parse(text) {
+            Ok(info) => Ok(Job { info, ..self }),
+            Err(why) => Err(Error::new(ErrorKind::Launch, "info of a job").note(why)),
+        }
     }
 
     /// Sets how many copies the windows have that the runtime allocates, where they say nothing else.
@@ -105,7 +120,8 @@ impl Job {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None, None);
                 let context = context.beside(Arc::clone(&threads_before));
-                let context = Arc::new(context.with_memory_model(self.memory_model));
+                let context = context.with_memory_model(self.memory_model);
+                let context = Arc::new(context.with_info_policy(self.info));
                 let value = body(&Team::root(Arc::clone(&context)));
                 match context.take_left_open() {
                     None => Ok(value),
@@ -202,18 +218,21 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// process describes no rank of a job.
 pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode {
     let get = |name: &str| std::env::var_os(name);
-    let ((part, limit), memory_model) = match (environment::read(get), environment::memory_model(get)) {
-        (Ok(found), Ok(memory_model)) => (found, memory_model),
-        (Err(error), _) | (_, Err(error)) => return refuse(&error),
+    let (read, models) = (environment::read(get), environment::memory_model(get));
+    let ((part, limit), memory_model, info) = match (read, models, environment::info_policy(get)) {
+        (Ok(found), Ok(memory_model), Ok(info)) => (found, memory_model, info),
+        (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return refuse(&error),
     };
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
         Part::Wired { rank, size, network } => join_wired(rank, size, &network, limit),
-        Part::Threads { size } => return run_threads(&Job { ranks: size, limit, memory_model }, &body),
+        Part::Threads { size } => {
+            return run_threads(&Job { ranks: size, limit, info, memory_model }, &body);
+        }
     };
     match joined {
-        Ok(rank) => run_rank(rank, limit, memory_model, &body),
+        Ok(rank) => run_rank(rank, limit, (info, memory_model), &body),
         Err(error) => refuse(&error),
     }
 }
@@ -356,12 +375,12 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
 fn run_rank<E: Display>(
     joined: Joined,
     limit: Option<Duration>,
-    memory_model: MemoryModel,
+    (info, memory_model): (Policy, MemoryModel),
     body: &dyn Fn(&Team) -> Result<(), E>,
 ) -> ExitCode {
     let context =
         RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
-    let context = Arc::new(context.with_memory_model(memory_model));
+    let context = Arc::new(context.with_memory_model(memory_model).with_info_policy(info));
     let team = Team::root(Arc::clone(&context));
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.

@@ -24,24 +24,25 @@ const PACKAGES: [(&str, &[&str]); 8] = [
 
 /// The modules of `rma`, lowest first, and which other modules the code of each names (its tests excluded). Whoever adds an
 /// arrow adds it here, where it can be seen that it leads down.
-const MODULES: [(&str, &[&str]); 17] = [
+const MODULES: [(&str, &[&str]); 18] = [
     ("sys", &[]),
     ("sync", &["sys"]),
     ("rank", &[]),
+    ("info", &[]),
     ("patience", &[]),
     ("element", &[]),
     ("error", &["rank"]),
     ("trace", &["rank"]),
     ("transport", &["element", "error", "sync", "sys"]),
-    ("job", &["error", "patience", "rank", "transport"]),
+    ("job", &["error", "info", "patience", "rank", "transport"]),
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
     ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "transport"]),
-    ("launch", &["error", "job", "liveness", "sys", "team", "transport"]),
-    ("run", &["error", "job", "launch", "liveness", "sys", "team", "transport"]),
+    ("launch", &["error", "info", "job", "liveness", "sys", "team", "transport"]),
+    ("run", &["error", "info", "job", "launch", "liveness", "sys", "team", "transport"]),
     ("op", &["element", "error"]),
-    ("window", &["element", "error", "job", "liveness", "op", "sync", "team", "trace", "transport"]),
-    ("epoch", &["element", "error", "op", "team", "window"]),
-    ("private", &["element", "epoch", "error", "launch", "op", "run", "sync", "team", "window"]),
+    ("window", &["element", "error", "info", "job", "liveness", "op", "sync", "team", "trace", "transport"]),
+    ("epoch", &["element", "error", "info", "op", "team", "window"]),
+    ("private", &["element", "epoch", "error", "info", "launch", "op", "run", "sync", "team", "window"]),
 ];
 
 /// Files longer than this are named, as a hint that they may hold two ideas.

@@ -13,14 +13,18 @@ pub(crate) mod deliver;
 mod fence;
 mod lock;
 mod pscw;
+mod request;
+mod two_call;
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
 pub use deliver::{Closed, Deliver, Pending, Plain};
 pub use fence::FenceEpoch;
-pub use lock::LockEpoch;
+pub use lock::{Lock, LockEpoch};
 pub use pscw::{Access, AccessEpoch, Exposure};
+pub use request::{StartRequest, WaitRequest};
+pub use two_call::TwoCall;
 
 /// A lifetime that can be neither shortened nor stretched, so that what is borrowed for it stays borrowed.
 type Exactly<'scope> = PhantomData<Cell<&'scope ()>>;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::info::Policy;
 use crate::job::MemoryModel;
 use crate::transport::shm::layout::RANKS_MAX;
 use crate::transport::tcp::handshake::Secret;
@@ -17,6 +18,9 @@ pub(crate) const TRANSPORT: &str = "RMA_TRANSPORT";
 pub(crate) const SECRET: &str = "RMA_SECRET";
 pub(crate) const NODE: &str = "RMA_NODE";
 pub(crate) const BIND: &str = "RMA_BIND";
+
+/// What the job makes of info values. It says nothing about the job, so the launcher hands it on.
+pub(crate) const INFO: &str = "RMA_INFO";
 
 /// How many copies windows have. It says nothing about the job, so the launcher hands it on.
 pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
@@ -192,6 +196,18 @@ pub fn parse_bind(text: &str) -> Result<IpAddr, String> {
     }
 }
 
+/// Reads what the job makes of info values.
+///
+/// # Errors
+/// `Launch` for a text that says nothing that is known.
+pub(crate) fn info_policy(get: impl Fn(&str) -> Option<OsString>) -> Result<Policy> {
+    let text = get(INFO).unwrap_or_default();
+    match text.to_str() {
+        None => Err(wrong(format!("{INFO} is {text:?}, which is no text"))),
+        Some(text) => Policy::parse(text).map_err(|why| wrong(format!("{INFO} is '{text}': {why}"))),
+    }
+}
+
 /// Reads the memory model of the windows that the runtime allocates.
 ///
 /// # Errors
@@ -266,6 +282,16 @@ mod tests {
         ];
         let network = Network { bind: "10.0.0.2".parse().unwrap(), node: Some((1, 7)), ..network };
         check(&mixed, Ok((Part::Wired { rank: 3, size: 4, network }, None)));
+    }
+
+    #[test]
+    fn the_policy_of_info_values_is_read() {
+        let policy = |text: &'static str| info_policy(move |_| Some(text.into()));
+        assert_eq!(info_policy(|_| None).unwrap(), Policy::default());
+        assert_eq!(policy("force_info=strong").unwrap(), Policy::parse("force_info=strong").unwrap());
+        let error = policy("weak=sometimes").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Launch);
+        assert!(error.to_string().contains("RMA_INFO is 'weak=sometimes'"), "{error}");
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl Layout {
     }
 
     /// The bytes between the first and the last element.
-    fn span(&self, size: usize) -> Range<usize> {
+    pub(crate) fn span(&self, size: usize) -> Range<usize> {
         match (self.count, self.block) {
             (0, _) | (_, 0) => self.start..self.start,
             _ => self.start..self.start + ((self.count - 1) * self.stride + self.block) * size,

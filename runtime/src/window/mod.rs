@@ -14,7 +14,7 @@ use crate::team::{Rank, Team};
 use crate::trace;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut, Moved};
+pub use raw::{LocalView, LocalViewMut, Moved, Unexposed};
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///

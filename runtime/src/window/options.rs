@@ -1,7 +1,7 @@
 //! How a window is to be, beside its length. Never makes one without all ranks.
 
 use super::Window;
-use super::raw::{Private, RawWindow, Refused, Shape};
+use super::raw::{Begins, Private, RawWindow, Refused, Shape};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::job::MemoryModel;
@@ -25,6 +25,7 @@ use crate::team::Team;
 pub struct WindowOptions {
     disp_unit: Option<usize>,
     memory_model: Option<MemoryModel>,
+    begins: Begins,
 }
 
 impl WindowOptions {
@@ -42,6 +43,28 @@ impl WindowOptions {
     /// memory of the caller has two in any case.
     pub fn memory_model(self, model: MemoryModel) -> WindowOptions {
         WindowOptions { memory_model: Some(model), ..self }
+    }
+
+    /// Lets this rank's part begin posted, for anybody: the first call of its owner is the wait, on the guard that
+    /// [`Window::posted`] gives. Otherwise a window begins as its owner's, and the first call is [`Window::post`].
+    ///
+    /// ```
+    /// use rma::{Info, Rank, Window, WindowOptions};
+    /// let rounds = rma::spawn(3, |team| {
+    ///     let mut window: Window<u64> = WindowOptions::new().created_posted().allocate(team, 3)?;
+    ///     let me = team.rank();
+    ///     if me != Rank(0) {
+    ///         window.access(&[Rank(0)], Info::NoCheck, |epoch| epoch.put(Rank(0), me.index(), 7))?;
+    ///     }
+    ///     window.posted()?.wait(if me == Rank(0) { 2 } else { 0 })?;
+    ///     Ok(window.local()?.to_vec())
+    /// })?;
+    /// # let rounds: Vec<Vec<u64>> = rounds.into_iter().collect::<rma::Result<_>>()?;
+    /// assert_eq!(rounds[0], [0, 7, 7]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    pub fn created_posted(self) -> WindowOptions {
+        WindowOptions { begins: Begins::Posted, ..self }
     }
 
     /// As [`Window::allocate`], with these options.
@@ -75,7 +98,8 @@ impl WindowOptions {
     fn shape<T: Element>(&self, len: usize) -> Shape {
         // More than the address space holds is refused as such, not wrapped around.
         let bytes = len.saturating_mul(size_of::<T>());
-        Shape { bytes, unit: self.disp_unit.unwrap_or(size_of::<T>()), basic: T::TYPE }
+        let unit = self.disp_unit.unwrap_or(size_of::<T>());
+        Shape { bytes, unit, basic: T::TYPE, begins: self.begins }
     }
 }
 

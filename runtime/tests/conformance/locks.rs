@@ -16,7 +16,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(owners_lock_their_own_window, [4]),
     case!(a_large_get_is_there_after_unlock, [2]),
     case!(a_lock_is_not_taken_twice, [2]),
-    case!(unchecked_locks_nest, [2]),
+    case!(unchecked_locks_nest, [2]).under(&[""]),
     case!(styles_do_not_overlap_but_follow_each_other, [2]),
     case!(a_waiting_writer_is_served, [4]),
     case!(locks_need_no_target, [2]).one_copy(),
@@ -26,7 +26,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_leaked_view_is_given_back, [2]),
     case!(a_panic_unlocks, [2]),
     case!(a_waiter_that_gives_up_is_skipped, [3]),
-    case!(a_broken_lock_promise_is_refused, [2]),
+    case!(a_broken_lock_promise_is_refused, [2]).under(&[""]),
 ];
 
 // covers: RMA-LOCK-01

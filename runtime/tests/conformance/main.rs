@@ -30,12 +30,15 @@ mod barriers;
 mod copies;
 mod failures;
 mod fences;
+mod infos;
 mod jacobi;
 mod list;
 mod litmus;
 mod locks;
 mod messages;
+mod parts;
 mod pscw;
+mod requests;
 mod traces;
 mod transfers;
 mod trouble;
@@ -113,8 +116,14 @@ struct Case {
     memories: &'static [Memory],
     ending: Ending,
     many_rounds: bool,
+    /// What the job makes of info values, leg by leg; see `Job::info`.
+    infos: &'static [&'static str],
     body: fn(&Team) -> Outcome,
 }
+
+/// Every case that keeps its promises passes if all info values are taken as strong.
+// covers: RMA-INFO-07
+const FORCED: &str = "force_info=strong";
 
 const ALL: &[Transport] = &[Transport::Local, Transport::Shm, Transport::Tcp, Transport::Mixed];
 const MAPPED: &[Transport] = &[Transport::Local, Transport::Shm];
@@ -137,6 +146,7 @@ impl Case {
             memories: EITHER,
             ending: Ending::Well,
             many_rounds: false,
+            infos: &["", FORCED],
             body,
         }
     }
@@ -177,26 +187,34 @@ impl Case {
         Case { memories: &[Memory::Runtime], ..self }
     }
 
-    /// Memory of the caller is tried with the most ranks and, where the case allows it, on threads only, unless the whole
-    /// matrix is asked for.
+    /// A case with other legs of info values: one that breaks promises, or expects that info values make a difference, has not
+    /// the forced one.
+    const fn under(self, infos: &'static [&'static str]) -> Case {
+        Case { infos, ..self }
+    }
+
+    /// Memory of the caller, and info values that are taken as strong, are tried with the most ranks and, where the case
+    /// allows it, on threads only, unless the whole matrix is asked for.
     fn runs(&'static self) -> impl Iterator<Item = Run> {
         let whole = is_full();
         let most = self.ranks.iter().copied().max();
-        let sampled = move |run: &Run| {
-            Some(run.ranks) == most && (run.transport == Transport::Local || self.transports.len() == 1)
-        };
+        let sampled =
+            move |run: &Run| Some(run.ranks) == most && Some(&run.transport) == self.transports.first();
         // Two and two share memory only if there is a third.
         let possible = |run: &Run| run.transport != Transport::Mixed || 2 < run.ranks;
         let wired = move |run: &Run| {
             let elsewhere = matches!(run.transport, Transport::Tcp | Transport::Mixed);
             !elsewhere || whole || (Some(run.ranks) == most && !self.many_rounds)
         };
-        self.memories.iter().flat_map(move |&memory| {
+        let memories = self.memories.iter().map(|&memory| (memory, ""));
+        let infos = self.infos.iter().map(|&info| (Memory::Runtime, info));
+        memories.chain(infos.filter(|&(_, info)| !info.is_empty())).flat_map(move |(memory, info)| {
             let runs = self.ranks.iter().flat_map(move |&ranks| {
-                self.transports.iter().map(move |&transport| Run { ranks, transport, memory })
+                self.transports.iter().map(move |&transport| Run { ranks, transport, memory, info })
             });
             let runs = runs.filter(possible).filter(wired);
-            runs.filter(move |run| memory == Memory::Runtime || whole || sampled(run))
+            let is_variant = memory == Memory::Caller || info == FORCED;
+            runs.filter(move |run| !is_variant || whole || sampled(run))
         })
     }
 }
@@ -207,6 +225,7 @@ struct Run {
     ranks: u32,
     transport: Transport,
     memory: Memory,
+    info: &'static str,
 }
 
 /// A line of a table of cases: the body's name is the case's name.
@@ -223,6 +242,9 @@ const TABLES: &[&[Case]] = &[
     fences::CASES,
     barriers::CASES,
     pscw::CASES,
+    infos::CASES,
+    requests::CASES,
+    parts::CASES,
     locks::CASES,
     atomics::CASES,
     visibility::CASES,
@@ -262,8 +284,10 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     for case in cases() {
         for run in case.runs() {
-            let suffix = if run.memory == Memory::Caller { "/caller" } else { "" };
-            let name = format!("{}/{:?}/{}{suffix}", case.name, run.transport, run.ranks).to_lowercase();
+            let Run { ranks, transport, memory, info } = run;
+            let memory = if memory == Memory::Caller { "/caller" } else { "" };
+            let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
+            let name = format!("{}/{transport:?}/{ranks}{memory}{leg}", case.name).to_lowercase();
             if !wanted(&name) {
                 continue;
             }
@@ -272,7 +296,7 @@ fn main() -> ExitCode {
                 continue;
             }
             let begun = Instant::now();
-            let outcome = match run.transport {
+            let outcome = match transport {
                 Transport::Local => run_threads(case, run),
                 Transport::Shm | Transport::Tcp | Transport::Mixed => run_processes(case, run),
             };
@@ -302,7 +326,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
         let job = rma::Job::new(run.ranks).time_limit(PATIENT).memory_model(run.memory.model());
-        let results = job.try_spawn(|team| (case.body)(team));
+        let results = job.info(run.info).and_then(|job| job.try_spawn(|team| (case.body)(team)));
         let text = match results {
             Err(error) => Err(error.to_string()),
             Ok(results) => {
@@ -336,6 +360,7 @@ fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
         .args(["-n", &run.ranks.to_string(), "--tag-output"])
         .args(run.transport.options())
+        .env("RMA_INFO", run.info)
         .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::sync::event::Event;
-use crate::sync::exposure::{Exposure, Origin};
+use crate::sync::exposure::{Exposure, Origin, Part};
 use crate::sync::phases::{Broken, Phases};
 use crate::sync::state_word::{Slot, StateWord};
 use crate::transport::shm::layout::RANKS_MAX;
@@ -40,8 +40,10 @@ pub(super) struct Exposed {
     pub(super) word: Exposure,
     /// Notified when the owner posts.
     pub(super) posted: Event,
-    /// Notified when an origin completes.
+    /// Notified when an origin completes, and for those that wait for several owners to post.
     pub(super) completed: Event,
+    /// What the owner exposes by posts and fences of a part.
+    pub(super) part: Part,
 }
 
 #[repr(C)]

@@ -12,6 +12,7 @@
 //! moves holds a lock, a view begins under that lock, and nothing moves while there is a view.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -273,7 +274,7 @@ impl Pair {
             // The comparison finds the marked bytes, too.
             true => {
                 stored.take(|_, _| ());
-                self.compare(publish);
+                self.compare(0..self.bytes, publish);
             }
         }
         self.moved.published += published;
@@ -299,12 +300,31 @@ impl Pair {
         self.moved.imported += imported;
     }
 
-    /// Gives the runs of lines in which the two copies differ. Whole lines, as nobody else is admitted after a view.
-    fn compare(&self, mut differs: impl FnMut(usize, usize)) {
+    /// Brings what the owner stored outside of a part to where others look, who are admitted to the part only.
+    fn publish_around(&mut self, part: Range<usize>) {
+        let mut published = 0;
+        let publish = |start: usize, len: usize| {
+            // SAFETY: - in bounds: comparison stays inside the window's bytes.
+            let from = unsafe { self.private.add(start) };
+            // SAFETY: - in bounds: the mirror is as long.
+            let to = unsafe { self.mirror.add(start) };
+            // SAFETY: - readable: the private copy, whose slices are gone. - writable: the mirror, to which there are no
+            //   references.
+            unsafe { self.engine.copy(to, from, len) };
+            published += len as u64;
+        };
+        let mut publish = publish;
+        self.compare(0..part.start, &mut publish);
+        self.compare(part.end..self.bytes, &mut publish);
+        self.moved.published += published;
+    }
+
+    /// Gives the runs of lines of a range in which the two copies differ. Whole lines of it, as nobody else is admitted there.
+    fn compare(&self, range: Range<usize>, mut differs: impl FnMut(usize, usize)) {
         let (mut mine, mut theirs) = ([0; COMPARED_BYTES], [0; COMPARED_BYTES]);
         let mut run = 0..0;
-        for start in (0..self.bytes).step_by(COMPARED_BYTES) {
-            let len = COMPARED_BYTES.min(self.bytes - start);
+        for start in range.clone().step_by(COMPARED_BYTES) {
+            let len = COMPARED_BYTES.min(range.end - start);
             // SAFETY: - in bounds: `start` is below the window's length.
             let private = unsafe { self.private.add(start) };
             // SAFETY: - in bounds: the mirror is as long.
@@ -400,6 +420,15 @@ impl RawWindow {
     pub(super) fn may_store(&self) {
         if let Some(copies) = &self.copies {
             copies.0.viewed.store(true, Ordering::Relaxed); // Relaxed: the lock of the copies orders it.
+        }
+    }
+
+    /// Brings what the program stored outside of the exposed part to where others look, when it has the slices no more.
+    pub(super) fn publish_rest(&self) {
+        if let (Some(copies), Some(part)) = (&self.copies, self.targets[self.me].part.get())
+            && let Some(pair) = &mut *copies.0.pair()
+        {
+            pair.publish_around(part.start..part.end);
         }
     }
 

@@ -148,7 +148,7 @@ impl RawWindow {
             let at = rank.index();
             if at == self.me {
                 // An own access to the own memory is this handle's, whatever became of the exposure that let it in.
-                match self.phase_open.get() || self.targets[at].access.get() != Access::None {
+                match self.phase_open.get() || Access::Promised < self.targets[at].access.get() {
                     true => return Err(rank),
                     false => continue,
                 }
@@ -234,6 +234,10 @@ impl RawWindow {
             self.targets[at].nested.set(0);
             let closed = match self.targets[at].access.get() {
                 Access::None => Ok(()),
+                Access::Asked | Access::Promised => {
+                    self.break_promise(at);
+                    Ok(())
+                }
                 Access::Started => self.complete("drop", target),
                 Access::Exclusive | Access::Shared => self.unlock("drop", target),
             };

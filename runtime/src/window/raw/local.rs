@@ -12,6 +12,7 @@ use std::{fmt, slice};
 use rma_automaton::{Call, LocalOp};
 
 use super::RawWindow;
+use super::parts::{Part, Rest};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::sync::state_word::{Request, Sharing};
@@ -35,7 +36,60 @@ pub struct LocalViewMut<'w, T: Element> {
     elements: PhantomData<&'w mut [T]>,
 }
 
+/// The own part of a window but for the range that is exposed, as slices. See
+/// [`Window::fence_part`](crate::Window::fence_part).
+#[derive(Debug)]
+pub struct Unexposed<'r, T> {
+    /// The elements before the exposed range.
+    pub before: &'r mut [T],
+    /// The elements after it.
+    pub after: &'r mut [T],
+}
+
+/// Takes back what was lent, on every way out.
+struct Lent<'w>(&'w RawWindow);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.publish_rest();
+        self.0.rest.set(Rest::Kept);
+    }
+}
+
 impl RawWindow {
+    /// Lends the body what is not exposed of the own memory. A post of a part or a fence of parts comes before, else there is
+    /// nothing to lend.
+    #[track_caller]
+    pub(crate) fn lend<T: Element, R>(
+        &self,
+        call: &'static str,
+        body: impl FnOnce(Unexposed<'_, T>) -> R,
+    ) -> Result<R> {
+        self.refuse_lent(call)?;
+        self.refuse_views(call)?;
+        let (Rest::Kept, Some(Part { start, end })) = (self.rest.get(), self.targets[self.me].part.get())
+        else {
+            return Err(self
+                .error(ErrorKind::WaitWithoutPost, call)
+                .note("no part of the window is exposed"));
+        };
+        self.rest.set(Rest::Lent);
+        let lent = Lent(self);
+        let len = self.own_len::<T>();
+        let (before, after) = (start / size_of::<T>(), end.div_ceil(size_of::<T>()));
+        // SAFETY: - in bounds: `own_part` has checked it.
+        let behind = unsafe { self.private.cast::<T>().add(after) };
+        // SAFETY: - in bounds, aligned, valid and alive: as for `LocalView`. - unaliased: what lies before the part is
+        //   exposed to nobody, locks are excluded by the post or by the phase of all ranks, and no view lives; this handle
+        //   reaches only the part until the body has ended, after which the slices are gone.
+        let before = unsafe { slice::from_raw_parts_mut(self.private.cast::<T>(), before) };
+        // SAFETY: - as above; it begins behind the part, and so behind `before`.
+        let after = unsafe { slice::from_raw_parts_mut(behind, len - after) };
+        let result = body(Unexposed { before, after });
+        drop(lent);
+        Ok(result)
+    }
+
     /// Elements of the own part.
     fn own_len<T: Element>(&self) -> usize {
         debug_assert_eq!(self.basic, T::TYPE);
@@ -64,6 +118,7 @@ impl RawWindow {
     #[inline]
     fn take_view(&self, call: &'static str, op: LocalOp) -> Result<()> {
         if self.open.views.get() == 0 {
+            self.refuse_lent(call)?;
             self.refuse_illegal(call, Call::View(op))?;
             self.take_own_lock(call)?;
         }
@@ -141,9 +196,8 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     pub(crate) fn load<T: Element>(&self, call: &'static str, index: usize) -> Result<T> {
-        let len = self.own_len::<T>();
-        if len <= index {
-            return Err(self.local_bounds(call, index, 1, len));
+        if !self.is_own::<T>(index, 1) {
+            return Err(self.local_bounds::<T>(call, index, 1));
         }
         // SAFETY: - in bounds: checked above.
         let at = unsafe { self.private.cast::<T>().add(index) };
@@ -155,9 +209,8 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     pub(crate) fn store<T: Element>(&self, call: &'static str, index: usize, value: T) -> Result<()> {
-        let len = self.own_len::<T>();
-        if len <= index {
-            return Err(self.local_bounds(call, index, 1, len));
+        if !self.is_own::<T>(index, 1) {
+            return Err(self.local_bounds::<T>(call, index, 1));
         }
         self.refuse_views(call)?;
         // SAFETY: - in bounds: checked above.
@@ -171,9 +224,8 @@ impl RawWindow {
     /// Copies from the own part into a buffer.
     #[track_caller]
     pub(crate) fn read<T: Element>(&self, call: &'static str, index: usize, into: &mut [T]) -> Result<()> {
-        let len = self.own_len::<T>();
-        if len < index || len - index < into.len() {
-            return Err(self.local_bounds(call, index, into.len(), len));
+        if !self.is_own::<T>(index, into.len()) {
+            return Err(self.local_bounds::<T>(call, index, into.len()));
         }
         // SAFETY: - in bounds: checked above.
         let from = unsafe { self.private.cast::<T>().add(index) };
@@ -186,9 +238,8 @@ impl RawWindow {
     /// Copies from a buffer into the own part.
     #[track_caller]
     pub(crate) fn write<T: Element>(&self, call: &'static str, index: usize, from: &[T]) -> Result<()> {
-        let len = self.own_len::<T>();
-        if len < index || len - index < from.len() {
-            return Err(self.local_bounds(call, index, from.len(), len));
+        if !self.is_own::<T>(index, from.len()) {
+            return Err(self.local_bounds::<T>(call, index, from.len()));
         }
         self.refuse_views(call)?;
         // SAFETY: - in bounds: checked above.
@@ -216,17 +267,41 @@ impl RawWindow {
         self.error(ErrorKind::StoreDuringUpdate, call).target(Rank(self.me as u32)).note(note)
     }
 
+    /// Whether these elements lie in the own memory, and in what the program has not got as slices.
+    #[inline(always)]
+    fn is_own<T: Element>(&self, index: usize, count: usize) -> bool {
+        let len = self.targets[self.me].reach.get() / size_of::<T>();
+        match index <= len && count <= len - index {
+            true => true,
+            false => self.is_in_own_part::<T>(index, count),
+        }
+    }
+
+    #[cold]
+    fn is_in_own_part<T: Element>(&self, index: usize, count: usize) -> bool {
+        let open = self.targets[self.me].open_bytes();
+        let (start, end) = (open.start.div_ceil(size_of::<T>()), open.end / size_of::<T>());
+        start <= index && index <= end && count <= end - index
+    }
+
     #[cold]
     #[track_caller]
-    fn local_bounds(
+    fn local_bounds<T: Element>(
         &self,
         call: &'static str,
         index: usize,
         count: usize,
-        len: usize,
     ) -> crate::error::Error {
         let range = index..index.saturating_add(count);
-        let note = format!("its length is {len}");
+        let len = self.own_len::<T>();
+        let note = match self.rest.get() {
+            Rest::Own => format!("its length is {len}"),
+            Rest::Kept | Rest::Lent => {
+                let open = self.targets[self.me].open_bytes();
+                let (start, end) = (open.start / size_of::<T>(), open.end / size_of::<T>());
+                format!("its length is {len}, of which the epoch has {start}..{end}")
+            }
+        };
         self.error(ErrorKind::OutOfBounds, call).target(Rank(self.me as u32)).range(range).note(note)
     }
 }

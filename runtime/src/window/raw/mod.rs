@@ -11,21 +11,24 @@
 mod admission;
 mod control;
 mod copies;
+mod deferral;
 mod exposures;
 mod failures;
 mod fences;
+mod grants;
 mod local;
 mod locks;
+mod parts;
 mod protocol;
 mod remote;
 mod rules;
 mod served;
 mod transfer;
 
-pub use admission::{Expected, Info, LockKind, Origins};
+pub use admission::{Expected, LockKind, Origins};
 pub use copies::Moved;
 pub(crate) use copies::Private;
-pub use local::{LocalView, LocalViewMut};
+pub use local::{LocalView, LocalViewMut, Unexposed};
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -36,11 +39,14 @@ use std::sync::{Arc, Weak};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
+use self::deferral::Promise;
+use self::parts::{Part, Rest};
 use self::served::{Ground, Served};
 use crate::element::BasicType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
@@ -50,10 +56,15 @@ use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::wire::Service;
 
 /// What this handle may do at a target now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     /// Nothing, unless a fence phase is open.
     None,
+    /// Nothing: a request to start is pending.
+    Asked,
+    /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
+    Promised,
+    // From here on everything is admitted: `transfer` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.
@@ -66,10 +77,12 @@ enum Access {
 struct Target {
     /// The public copy of the rank's memory, where it is mapped.
     data: *mut u8,
-    /// How many of its bytes are mapped: all, or none.
-    mapped: usize,
     bytes: usize,
     unit: usize,
+    /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
+    reach: Cell<usize>,
+    /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
+    part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
     access: Cell<Access>,
@@ -97,6 +110,10 @@ pub(crate) struct RawWindow {
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
     open: Arc<OpenEpochs>,
+    /// What the program has of the own memory while only a part is exposed.
+    rest: Cell<Rest>,
+    /// Epochs that have not been let in yet.
+    promises: RefCell<Vec<Promise>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -148,6 +165,17 @@ pub(crate) struct Shape {
     pub(crate) bytes: usize,
     pub(crate) unit: usize,
     pub(crate) basic: BasicType,
+    pub(crate) begins: Begins,
+}
+
+/// What a new window is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// Its owner's.
+    #[default]
+    Private,
+    /// Posted, for anybody.
+    Posted,
 }
 
 /// Why there is no window, and the memory that was to be its own.
@@ -217,7 +245,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, unit, basic } = shape;
+        let Shape { bytes, unit, basic, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -248,6 +276,13 @@ impl RawWindow {
             // SAFETY: - writable: the block is as long, and this rank's alone before the exchange. - readable: the private
             //   memory is as long as the window's part.
             unsafe { engine.copy(mirror, private.start(), bytes) };
+        }
+        if let (Begins::Posted, Ok(block)) = (begins, &block) {
+            // Before the exchange, so that whoever has the window finds it posted.
+            let own: &Control = context.segment().shared(block.offset());
+            let locked_out = own.word.0.post().is_ok();
+            let opened = own.exposure.0.word.open(Admits::Anyone, Extent::Whole).is_ok();
+            debug_assert!(locked_out && opened, "a new window is posted by nobody");
         }
         let mine = Description {
             ready: u64::from(block.is_ok()),
@@ -301,9 +336,10 @@ impl RawWindow {
                 let offset = if remote { all[me].offset } else { theirs.offset };
                 Target {
                     data: if remote { ptr::null_mut() } else { context.at(offset + plan.data as u64) },
-                    mapped: if remote { 0 } else { theirs.bytes as usize },
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
+                    reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
+                    part: Cell::new(None),
                     marked: match theirs.copies {
                         1 => None,
                         _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
@@ -351,7 +387,9 @@ impl RawWindow {
             served,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
-            posted: Cell::new(false),
+            rest: Cell::new(Rest::Own),
+            promises: RefCell::default(),
+            posted: Cell::new(begins == Begins::Posted),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),

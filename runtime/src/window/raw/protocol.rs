@@ -26,11 +26,14 @@ pub(super) enum Ask {
     /// Makes a shared lock exclusive.
     Upgrade,
     Unlock,
-    /// The last exposure that was used, and whether to wait. The reply has the number of the exposure.
+    /// The last exposure that was used, and whether to wait. The reply has the number of the exposure, and the part that is
+    /// open if that is not all.
     Start,
     Complete,
     /// The reply says that all before it is done.
     Flush,
+    /// The reply has the part of the window that the owner has opened last.
+    Part,
     /// Whether the window is posted.
     Posted,
     /// A flag of a fence: round, number, way. No reply.
@@ -45,7 +48,7 @@ pub(super) enum Ask {
 
 impl Ask {
     pub(super) fn read(body: &mut Body<'_>) -> Result<Ask, Malformed> {
-        const ASKS: [Ask; 16] = [
+        const ASKS: [Ask; 17] = [
             Ask::Put,
             Ask::Get,
             Ask::Fetch,
@@ -57,6 +60,7 @@ impl Ask {
             Ask::Start,
             Ask::Complete,
             Ask::Flush,
+            Ask::Part,
             Ask::Posted,
             Ask::Signal,
             Ask::Break,
@@ -166,6 +170,7 @@ impl Answer {
 /// A way of a fence as a number, and back.
 pub(super) fn read_way(code: u32) -> Result<Way, Malformed> {
     match code {
+        0 => Ok(Way::Part),
         1 => Ok(Way::In),
         2 => Ok(Way::Out),
         3 => Ok(Way::Apart),
@@ -218,11 +223,11 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused() {
-        for code in [0_u32, 17, u32::MAX] {
+        for code in [0_u32, 18, u32::MAX] {
             assert!(Ask::read(&mut Body::new(&code.to_le_bytes())).is_err());
-            assert!(read_way(code).is_err());
             assert!(read_reason(code).is_err());
         }
+        assert!(read_way(4).is_err());
         for body in [[0_u8; 20], [9; 20], [255; 20]] {
             assert!(Answer::read(&mut Body::new(&body)).is_err());
         }

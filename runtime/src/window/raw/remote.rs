@@ -8,6 +8,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::parts::Part;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS};
 use super::{RawWindow, Target};
 use crate::element::{Element, OpCode};
@@ -250,13 +251,13 @@ impl RawWindow {
         call: &'static str,
         at: usize,
         waits: bool,
-    ) -> Result<Result<u32, exposure::Refusal>> {
+    ) -> Result<Result<(u32, Option<Part>), exposure::Refusal>> {
         let last = self.targets[at].exposure.get();
         let detail = Some(("last used exposure", u64::from(last)));
         let asked = self.inquire(call, at, (Ask::Start, detail), |body| {
             body.u32(last).u32(waits.into());
         });
-        let (answer, _) = match asked {
+        let (answer, data) = match asked {
             Err(error) if error.kind() == ErrorKind::Stalled => {
                 let group = matches!(self.exposure_remote(call, at), Ok(POSTED_FOR_OTHERS));
                 return Err(match group {
@@ -268,11 +269,36 @@ impl RawWindow {
         };
         match answer {
             Answer::Done(number) => match u32::try_from(number) {
-                Ok(number) => Ok(Ok(number)),
+                Ok(number) => Ok(Ok((number, self.read_part(call, at, &data)?))),
                 Err(_) => Err(self.malformed(call, at, Malformed("an exposure of a number that none has"))),
             },
             Answer::Start(refusal) => Ok(Err(refusal)),
             other => Err(self.unhoped(call, at, other)),
+        }
+    }
+
+    /// The part that an answer says is open, if it says one.
+    #[track_caller]
+    fn read_part(&self, call: &'static str, at: usize, data: &[u8]) -> Result<Option<Part>> {
+        if data.is_empty() {
+            return Ok(None);
+        }
+        let mut body = Body::new(data);
+        let mut read = || {
+            let part = Part { start: body.len()?, end: body.len()? };
+            body.end().map(|()| part)
+        };
+        read().map(Some).map_err(|malformed| self.malformed(call, at, malformed))
+    }
+
+    /// The part that a target has opened with the last fence.
+    #[track_caller]
+    pub(super) fn part_remote(&self, call: &'static str, at: usize) -> Result<Part> {
+        let (answer, data) = self.inquire(call, at, (Ask::Part, None), |_| ())?;
+        self.expect_done(call, at, answer)?;
+        match self.read_part(call, at, &data)? {
+            Some(part) => Ok(part),
+            None => Err(self.malformed(call, at, Malformed("a target does not say what part it has opened"))),
         }
     }
 

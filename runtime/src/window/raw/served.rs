@@ -17,7 +17,7 @@ use crate::element::{And, BasicType, Element, Max, Min, OpCode, Or, Prod, Replac
 use crate::error::Evidence;
 use crate::job::RankContext;
 use crate::liveness;
-use crate::sync::exposure;
+use crate::sync::exposure::{self, Extent};
 use crate::sync::phases::{ROUNDS_MAX, Reason};
 use crate::sync::state_word::{Refusal, Request, Sharing, Ticket, Turn};
 use crate::team::{Members, Rank};
@@ -285,15 +285,36 @@ impl Served {
         verdict(refused)
     }
 
-    fn start(&self, state: &mut State, rank: u32, request: u64, last: u32, waits: bool) -> Option<Answer> {
+    fn start(
+        &self,
+        state: &mut State,
+        (rank, request): (u32, u64),
+        (last, waits): (u32, bool),
+        data: &mut Vec<u8>,
+    ) -> Option<Answer> {
         match self.control().exposure.0.word.start(&self.peer(rank).origin, last) {
-            Ok(number) => Some(self.grant(state, rank, request, Granted::Start(number), number.into())),
+            Ok((number, extent)) => {
+                self.describe(extent, data);
+                Some(self.grant(state, rank, request, Granted::Start(number), number.into()))
+            }
             Err(refusal @ exposure::Refusal::Poisoned) => Some(Answer::Start(refusal)),
             Err(_) if waits => {
                 state.parked.push(Parked { rank, request, what: Wish::Start { last } });
                 None
             }
             Err(refusal) => Some(Answer::Start(refusal)),
+        }
+    }
+
+    /// Says what an exposure opens, if it does not open all.
+    fn describe(&self, extent: Extent, data: &mut Vec<u8>) {
+        match extent {
+            Extent::Whole => {}
+            Extent::Part => {
+                let (start, end) = self.control().exposure.0.part.get();
+                data.extend_from_slice(&start.to_le_bytes());
+                data.extend_from_slice(&end.to_le_bytes());
+            }
         }
     }
 
@@ -355,13 +376,16 @@ impl Served {
     }
 
     /// What has become of a request that waits.
-    fn look(&self, parked: &mut Parked) -> Option<(Answer, Granted)> {
+    fn look(&self, parked: &mut Parked, data: &mut Vec<u8>) -> Option<(Answer, Granted)> {
         let done = |granted, number| Some((Answer::Done(number), granted));
         match &mut parked.what {
             Wish::Start { last } => {
                 let exposed = &self.control().exposure.0;
                 match exposed.word.start(&self.peer(parked.rank).origin, *last) {
-                    Ok(number) => return done(Granted::Start(number), number.into()),
+                    Ok((number, extent)) => {
+                        self.describe(extent, data);
+                        return done(Granted::Start(number), number.into());
+                    }
                     Err(refusal @ exposure::Refusal::Poisoned) => {
                         return Some((Answer::Start(refusal), Granted::Nothing));
                     }
@@ -677,12 +701,16 @@ impl Service for Served {
             Ask::Start => {
                 let (last, waits) = (body.u32()?, body.u32()? != 0);
                 body.end()?;
-                self.start(&mut state, rank, request, last, waits)
+                self.start(&mut state, (rank, request), (last, waits), &mut data)
             }
             Ask::Complete => Some(self.complete(&mut state, rank)),
             Ask::Flush => {
                 let refused = state.origins.get_mut(&rank).map(|origin| std::mem::take(&mut origin.refused));
                 Some(verdict(refused.unwrap_or(false)))
+            }
+            Ask::Part => {
+                self.describe(Extent::Part, &mut data);
+                Some(Answer::Done(0))
             }
             Ask::Posted => {
                 let status = self.control().exposure.0.word.status();
@@ -741,7 +769,8 @@ impl Service for Served {
                 self.abandon(parked);
                 return false;
             }
-            let Some((reply, granted)) = self.look(parked) else { return true };
+            let mut data = Vec::new();
+            let Some((reply, granted)) = self.look(parked, &mut data) else { return true };
             match granted {
                 Granted::Nothing => self.abandon(parked),
                 access => {
@@ -749,7 +778,7 @@ impl Service for Served {
                     state.origins.insert(parked.rank, origin);
                 }
             }
-            answer(job_rank.0, parked.request, &reply.encode());
+            answer(job_rank.0, parked.request, &[reply.encode(), data].concat());
             false
         });
         state.parked = parked;

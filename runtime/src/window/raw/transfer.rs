@@ -1,11 +1,13 @@
-//! Transfers: the check of bounds and permission, and the copy. Never waits: on mapped memory a transfer is complete at
-//! both sides when the call returns, and visible to others when the epoch's closing call says so.
+//! Transfers: the check of bounds and permission, and the copy. On mapped memory a transfer is complete at both sides when
+//! the call returns, and visible to others when the epoch's closing call says so. Never waits for anything but the target of
+//! an epoch under WEAK, which may also keep the transfer (`deferral`).
 //!
 //! Budget of a contiguous put or get: two table look-ups, one test of permission, one comparison of bounds, the copy. No
 //! allocation, no system call, no atomic.
 
 use std::ops::Range;
 
+use super::parts::Part;
 use super::{Access, RawWindow, Target};
 use crate::element::{Element, OpCode, Operation};
 use crate::error::{Error, ErrorKind, Result};
@@ -34,8 +36,9 @@ impl RawWindow {
         const CALL: &str = "put";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common cases first: a slice, or a range of the own window, to a contiguous place.
-        if let Section::From(start) = at {
-            let there = self.admitted(CALL, target)?;
+        if let Section::From(start) = at
+            && let Some(there) = self.open_target(target)
+        {
             let from = match origin {
                 Source::Slice(slice) => Some((slice.as_ptr().cast(), size_of_val(*slice))),
                 Source::Own(section) => {
@@ -66,18 +69,16 @@ impl RawWindow {
         at: Section,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if self.keeps_transfers(target) {
+            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let put =
+                move |window: &RawWindow, origin: &Source<'_, T>| window.put_any(call, target, at, origin);
+            if self.keep_with_origin(target, origin, put) {
+                return Ok(());
+            }
+        }
         let there = self.admitted(call, target)?;
-        let len = self.agreed_len(call, target, at, origin.len())?;
-        let to = self.settle::<T>(call, there, target, at, len)?;
-        self.refuse_overlap(call, target, at, len, &to.layout)?;
-        let from = self.settle_source(call, target, origin, len)?;
-        self.refuse_own_overlap::<T>(
-            call,
-            target,
-            &to.layout,
-            matches!(origin, Source::Own(_)),
-            &from.layout,
-        )?;
+        let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
         if there.is_remote() {
             let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
                 (to_at, from.base.wrapping_add(from_at), piece * size_of::<T>())
@@ -92,6 +93,54 @@ impl RawWindow {
         Ok(())
     }
 
+    /// The two sides of a put and its length, checked.
+    #[track_caller]
+    fn settle_put<T: Element>(
+        &self,
+        call: &'static str,
+        there: &Target,
+        target: Rank,
+        at: Section,
+        origin: &Source<'_, T>,
+    ) -> Result<(Side<*mut u8>, Side<*const u8>, usize)> {
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        let own = matches!(origin, Source::Own(_));
+        self.refuse_own_overlap::<T>(call, target, &to.layout, own, &from.layout)?;
+        Ok((to, from, len))
+    }
+
+    /// Keeps a transfer, with a copy of what it takes from private memory, for the closing call of its epoch.
+    fn keep_with_origin<T: Element>(
+        &self,
+        target: Rank,
+        origin: &Source<'_, T>,
+        transfer: impl FnOnce(&RawWindow, &Source<'_, T>) -> Result<()> + Send + 'static,
+    ) -> bool {
+        match *origin {
+            Source::Slice(slice) | Source::Strided(slice, _)
+                if !self.has_room(target, size_of_val(slice)) =>
+            {
+                false
+            }
+            Source::Slice(slice) => {
+                let copy = slice.to_vec();
+                self.keep(target, size_of_val(slice), move |window| transfer(window, &Source::Slice(&copy)))
+            }
+            Source::Strided(slice, section) => {
+                let copy = slice.to_vec();
+                self.keep(target, size_of_val(slice), move |window| {
+                    transfer(window, &Source::Strided(&copy, section))
+                })
+            }
+            Source::Own(section) => {
+                self.keep(target, 0, move |window| transfer(window, &Source::Own(section)))
+            }
+        }
+    }
+
     /// Copies from the memory of a target.
     #[track_caller]
     #[inline(always)]
@@ -103,8 +152,9 @@ impl RawWindow {
     ) -> Result<()> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
-        if let Section::From(start) = at {
-            let there = self.admitted(CALL, target)?;
+        if let Section::From(start) = at
+            && let Some(there) = self.open_target(target)
+        {
             let to = match into {
                 Destination::Slice(slice) => Some((slice.as_mut_ptr().cast(), size_of_val(*slice))),
                 Destination::Own(section) if self.open.views.get() == 0 => {
@@ -137,6 +187,20 @@ impl RawWindow {
         at: Section,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
+        // What goes to other memory than the own window is waited for: an epoch that keeps it could be leaked.
+        if let Destination::Own(section) = *into
+            && self.keeps_transfers(target)
+        {
+            let len = self.agreed_len(call, target, at, section.len())?;
+            self.settle::<T>(call, &self.targets[target.index()], target, at, len)?;
+            self.settle_destination::<T>(call, target, into, len)?;
+            let get = move |window: &RawWindow| {
+                window.get_any::<T>(call, target, at, &mut Destination::Own(section))
+            };
+            if self.keep(target, 0, get) {
+                return Ok(());
+            }
+        }
         let there = self.admitted(call, target)?;
         let len = self.agreed_len(call, target, at, into.len())?;
         let Side { base, layout } = self.settle::<T>(call, there, target, at, len)?;
@@ -217,6 +281,7 @@ impl RawWindow {
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common case first: one element.
         if let (Source::Slice([value]), Section::From(start)) = (origin, at)
+            && self.open_target(target).is_some()
             && let Some(to) = self.element::<T>(CALL, target, start)?
         {
             // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
@@ -237,6 +302,15 @@ impl RawWindow {
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if self.keeps_transfers(target) {
+            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let accumulate = move |window: &RawWindow, origin: &Source<'_, T>| {
+                window.accumulate_any(call, target, at, operation, origin)
+            };
+            if self.keep_with_origin(target, origin, accumulate) {
+                return Ok(());
+            }
+        }
         let (to, from, len) = self.settle_accumulate(call, target, at, origin)?;
         if self.targets[target.index()].is_remote() {
             return self.accumulate_remote(call, target.index(), O::CODE, elements::<T>(&to, &from, len));
@@ -376,27 +450,37 @@ impl RawWindow {
         }
     }
 
-    /// The target, if this handle has been admitted there.
+    /// The target, if this handle has been admitted there; an epoch under WEAK is let in for that.
     #[track_caller]
     #[inline(always)]
     fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
-        match self.targets.get(target.index()) {
-            Some(there) if self.phase_open.get() || there.access.get() != Access::None => Ok(there),
-            _ => Err(self.not_admitted(call, target)),
+        match self.open_target(target) {
+            Some(there) => Ok(there),
+            None => self.let_in(call, target),
         }
     }
 
+    /// The target, if this handle is admitted there now.
+    #[inline(always)]
+    fn open_target(&self, target: Rank) -> Option<&Target> {
+        let there = self.targets.get(target.index())?;
+        (self.phase_open.get() || Access::Promised < there.access.get()).then_some(there)
+    }
+
+    /// Waits for a target whose epoch under WEAK was not let in yet, or refuses the transfer.
     #[cold]
     #[track_caller]
-    fn not_admitted(&self, call: &'static str, target: Rank) -> Error {
-        match self.check_rank(call, target) {
-            Err(error) => error,
-            Ok(_) if self.is_broken() => self.poisoned_again(call).target(target),
-            Ok(_) => {
-                let note = "open one by a fence, by start, or by a lock of the target";
-                self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note)
-            }
+    fn let_in(&self, call: &'static str, target: Rank) -> Result<&Target> {
+        let at = self.check_rank(call, target)?;
+        if self.targets[at].access.get() == Access::Promised {
+            self.keep_promise(call, at)?;
+            return Ok(&self.targets[at]);
         }
+        if self.is_broken() {
+            return Err(self.poisoned_again(call).target(target));
+        }
+        let note = "open one by a fence, by start, or by a lock of the target";
+        Err(self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note))
     }
 
     /// The address and the bytes of a range of the own window, for a transfer to or from somebody else's.
@@ -420,23 +504,27 @@ impl RawWindow {
         match there.place(at, size_of::<T>()) {
             Some(place) if place.cast::<T>().is_aligned() => Ok(Some(place.cast())),
             Some(_) => Err(self.misaligned::<T>(call, target)),
-            None => self.element_elsewhere::<T>(call, target, at).map(|()| None),
+            None => self.element_of_part(call, target, at),
         }
     }
 
-    /// Checks an element that is not mapped here.
+    /// One aligned element of a target of which a part is exposed to this handle, or that shares no memory with this rank.
     #[cold]
     #[track_caller]
-    fn element_elsewhere<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<()> {
+    fn element_of_part<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+    ) -> Result<Option<*mut T>> {
         let there = &self.targets[target.index()];
-        let start = at.checked_mul(there.unit).filter(|&start| {
-            there.is_remote() && start <= there.bytes && size_of::<T>() <= there.bytes - start
-        });
-        match start {
-            None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
-            Some(start) if start.is_multiple_of(size_of::<T>()) => Ok(()),
-            Some(_) => Err(self.misaligned::<T>(call, target)),
+        let Side { base, layout } = self.settle::<T>(call, there, target, Section::From(at), 1)?;
+        self.refuse_misaligned::<T>(call, target, &layout)?;
+        if there.is_remote() {
+            return Ok(None);
         }
+        // SAFETY: - in bounds: `settle`.
+        Ok(Some(unsafe { base.add(layout.start) }.cast()))
     }
 
     /// The number of elements that both sides agree on.
@@ -475,7 +563,7 @@ impl RawWindow {
         at: Section,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match at.settle(len, size_of::<T>(), there.unit, there.bytes) {
+        match there.open(at.settle(len, size_of::<T>(), there.unit, there.bytes), size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -502,7 +590,7 @@ impl RawWindow {
             ),
             Source::Own(section) => {
                 let own = &self.targets[self.me];
-                let settled = section.settle(len, size, own.unit, own.bytes);
+                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
                 (self.private.cast_const(), settled, section.span(len))
             }
         };
@@ -534,7 +622,8 @@ impl RawWindow {
             Destination::Own(section) => {
                 self.refuse_views(call)?;
                 let own = &self.targets[self.me];
-                (self.private, section.settle(len, size, own.unit, own.bytes), section.span(len))
+                let settled = own.open(section.settle(len, size, own.unit, own.bytes), size);
+                (self.private, settled, section.span(len))
             }
         };
         match settled {
@@ -598,18 +687,20 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn out_of_bounds(&self, call: &'static str, target: Rank, range: Range<usize>) -> Error {
-        self.faulty(call, target, range, Fault::Bounds)
-    }
-
-    #[cold]
-    #[track_caller]
     fn faulty(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
         let there = &self.targets[target.index()];
         // Not by a closure, which would be the call's location.
         let error = self.error(fault.kind(), call).target(target).range(range);
         match fault {
-            Fault::Bounds => error.note(format!("its length is {}", there.bytes / there.unit)),
+            Fault::Bounds => {
+                let length = there.bytes / there.unit;
+                error.note(match there.part.get() {
+                    None => format!("its length is {length}"),
+                    Some(Part { start, end }) => {
+                        format!("its length is {length}, of which bytes {start}..{end} are exposed")
+                    }
+                })
+            }
             Fault::Overlap => error,
             Fault::Length(len) => error.note(format!("the target section has {len}")),
         }
@@ -646,11 +737,22 @@ impl RawWindow {
 }
 
 impl Target {
-    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and that is mapped.
+    /// A layout, if all that it names is exposed.
+    fn open(&self, settled: Result<Layout, Fault>, size: usize) -> Result<Layout, Fault> {
+        let layout = settled?;
+        let (named, open) = (layout.span(size), self.open_bytes());
+        match named.is_empty() || (open.start <= named.start && named.end <= open.end) {
+            true => Ok(layout),
+            false => Err(Fault::Bounds),
+        }
+    }
+
+    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and all of it is exposed.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        match start <= self.mapped && bytes <= self.mapped - start {
+        let reach = self.reach.get();
+        match start <= reach && bytes <= reach - start {
             true => Some(start),
             false => None,
         }
