@@ -64,6 +64,22 @@ pub struct Skipped {
 }
 
 impl FileReport {
+    /// The text of one of the files that places of this report lead into.
+    pub fn text_of(&self, file: FileId) -> &str {
+        match file.0.checked_sub(1) {
+            None => &self.text,
+            Some(i) => self.included.get(i as usize).map_or("", SourceFile::text),
+        }
+    }
+
+    /// Its path.
+    pub fn path_of(&self, file: FileId) -> &str {
+        match file.0.checked_sub(1) {
+            None => &self.path,
+            Some(i) => self.included.get(i as usize).map_or("", SourceFile::path),
+        }
+    }
+
     /// All texts that places of this report lead into.
     pub fn sources(&self) -> SourceMap {
         let mut map = SourceMap::new();
@@ -123,8 +139,8 @@ fn report(
         for related in &mut finding.related {
             (related.file, related.span) = locator.locate(related.span);
         }
-        for repair in &mut finding.repairs {
-            (repair.file, repair.span) = locator.locate(repair.span);
+        for (file, span) in finding.repairs.iter_mut().flat_map(|repair| &mut repair.places) {
+            (*file, *span) = locator.locate(*span);
         }
     }
     let text = text_of(&input.bytes);
@@ -136,14 +152,15 @@ fn report(
     sort(&mut findings);
     let mut skipped = Vec::new();
     let mut n_statements = 0;
-    for statement in &tree.statements {
+    for (i, statement) in tree.statements.iter().enumerate() {
         if !is_own(&tree.origin.place(statement.span)) {
             continue;
         }
         n_statements += 1;
         if matches!(statement.kind, StatementKind::Unknown) {
             let (file, span) = locator.locate(statement.span);
-            skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+            let reason = tree.reasons.get(&(i as u32)).map_or(String::new(), ToString::to_string);
+            skipped.push(Skipped { file, span, reason });
         }
     }
     let mut missing: Vec<Skipped> = model

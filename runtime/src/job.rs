@@ -64,9 +64,9 @@ pub(crate) struct RankContext {
     left_open: Mutex<Vec<Error>>,
 }
 
-/// A block that peers may still touch, and the question whether they are done.
+/// Blocks that peers may still touch, and the question whether they are done.
 struct Retired {
-    block: Block,
+    blocks: Vec<Block>,
     may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
 }
 
@@ -76,7 +76,7 @@ impl Drop for RankContext {
         for entry in retired.drain(..) {
             // Ranks that are threads end one by one. What a peer may still touch stays until the segment goes.
             if !(entry.may_reuse)(&self.segment) {
-                entry.block.leave_behind();
+                entry.blocks.into_iter().for_each(Block::leave_behind);
             }
         }
     }
@@ -161,11 +161,20 @@ impl RankContext {
         self.arena.allocate(bytes, call)
     }
 
-    /// Frees a block as soon as `may_reuse` says that no peer touches it any more.
+    /// Addresses of the segment that belong to this rank, without memory.
+    ///
+    /// # Errors
+    /// `System` if the segment has not that much.
+    pub(crate) fn reserve(&self, call: &'static str, bytes: usize) -> Result<Block> {
+        self.reclaim();
+        self.arena.reserve(bytes, call)
+    }
+
+    /// Frees blocks as soon as `may_reuse` says that no peer touches them any more.
     ///
     /// The question is asked at later allocations of this rank, never by a peer.
-    pub(crate) fn retire(&self, block: Block, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
-        let retired = Retired { block, may_reuse: Box::new(may_reuse) };
+    pub(crate) fn retire(&self, blocks: Vec<Block>, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
+        let retired = Retired { blocks, may_reuse: Box::new(may_reuse) };
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
     }
 

@@ -12,6 +12,8 @@ mod primitive {
 
 #[path = "../src/sync/exposure.rs"]
 mod exposure;
+#[path = "../src/sync/guard.rs"]
+mod guard;
 #[path = "../src/sync/marks.rs"]
 mod marks;
 #[path = "../src/sync/phases.rs"]
@@ -20,6 +22,7 @@ mod phases;
 mod state_word;
 
 use exposure::{Admits, Closing, Exposure, Extent, Origin, Part};
+use guard::Guard;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -574,4 +577,31 @@ fn no_mark_of_one_word_is_lost() {
 #[test]
 fn no_mark_of_two_words_is_lost() {
     no_mark_is_lost([3, 64]);
+}
+
+#[test]
+fn a_guard_is_held_by_one_and_wakes_the_next() {
+    struct Guarded {
+        guard: Guard,
+        released: Bell,
+        /// What the guard protects: loom reports any access that it does not order.
+        data: UnsafeCell<u32>,
+    }
+    explore(2, || {
+        let guarded =
+            Arc::new(Guarded { guard: Guard::new(), released: Bell::new(), data: UnsafeCell::new(0) });
+        let change = |guarded: &Guarded, rank| {
+            guarded.released.wait(|| guarded.guard.try_take(rank));
+            assert_eq!(guarded.guard.holder(), Some(rank));
+            guarded.data.with_mut(|data| unsafe { *data += 1 });
+            guarded.guard.give_back();
+            guarded.released.notify();
+        };
+        let other = Arc::clone(&guarded);
+        let other = loom::thread::spawn(move || change(&other, 1));
+        change(&guarded, 0);
+        other.join().unwrap();
+        guarded.released.wait(|| guarded.guard.try_take(0));
+        guarded.data.with(|data| assert_eq!(unsafe { *data }, 2));
+    });
 }

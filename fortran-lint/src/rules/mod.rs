@@ -30,6 +30,12 @@ mod fr22;
 use crate::dataflow::Analysis;
 use crate::finding::Finding;
 
+/// The advice on registers as a whole, in Markdown.
+pub const ADVICE: &str = include_str!("../../../docs/registers.md");
+
+/// The command that prints it.
+pub const ADVICE_COMMAND: &str = "fortran-lint explain registers";
+
 /// How a code appears.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
@@ -67,6 +73,7 @@ impl Rule {
             page.push_str(text.strip_prefix(' ').unwrap_or(text));
             page.push('\n');
         }
+        page.push_str(&format!("\nThe advice on registers as a whole: `{ADVICE_COMMAND}`.\n"));
         page
     }
 
@@ -156,7 +163,7 @@ mod test {
         for rule in RULES {
             let page = rule.page();
             assert!(page.starts_with(&format!("# {}: {}\n", rule.code, rule.name)), "{}", rule.code);
-            for part in ["## What happens", "## What to do"] {
+            for part in ["## What happens", "## What to do", super::ADVICE_COMMAND] {
                 assert!(page.contains(part), "{} lacks {part}", rule.code);
             }
         }

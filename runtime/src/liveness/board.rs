@@ -219,7 +219,14 @@ pub(super) fn describe(call: &str, window: Option<u64>) -> String {
 
 /// The offset of the event that a rank's shown wait sleeps on.
 pub(super) fn sleeping_on(segment: &Segment, job_rank: u32) -> Option<u64> {
-    Sight::take(segment, job_rank).map(|sight| sight.event)
+    let board = &segment.record(job_rank).board;
+    // Acquire: pairs with the Release in `Shown::new`.
+    let sequence = board.sequence.load(Ordering::Acquire);
+    let event = board.event.load(Ordering::Relaxed);
+    // Acquire: pairs with the Release fence in `Shown::new`; if the event is newer, so is the sequence.
+    fence(Ordering::Acquire);
+    let is_shown = !sequence.is_multiple_of(2) && board.sequence.load(Ordering::Relaxed) == sequence;
+    is_shown.then_some(event)
 }
 
 /// Tells every rank that waits in a collective call of `team` that it met a different one.

@@ -117,15 +117,23 @@ pub(crate) fn wake_everybody(segment: &Segment) {
     // SeqCst: pairs with the fence in `Event::announce`: a waiter that this loop does not find on its board looks at
     // the status words after this point.
     fence(Ordering::SeqCst);
-    for job_rank in 0..segment.size() {
-        let event =
-            board::sleeping_on(segment, job_rank).and_then(|offset| segment.shared_if_valid::<Event>(offset));
-        if let Some(event) = event {
+    let departures = &segment.header().departures;
+    // Waiters of one barrier, and those that have left, share an event. To wake them once for each of them would cost the
+    // cube of their number over the ends of all.
+    let mut events: Vec<u64> =
+        (0..segment.size()).filter_map(|job_rank| board::sleeping_on(segment, job_rank)).collect();
+    events.sort_unstable();
+    events.dedup();
+    for offset in events.into_iter().filter(|&offset| Some(offset) != segment.offset_of(departures)) {
+        if let Some(event) = segment.shared_if_valid::<Event>(offset) {
             // The waiter may have left its event meanwhile, and its memory may be a window by now.
             event.nudge();
         }
     }
-    segment.header().departures.wake();
+    // Whoever has left waits for the last end only.
+    if ended(segment) == segment.size() {
+        departures.wake();
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 pub(crate) mod barrier;
 pub(crate) mod event;
 pub(crate) mod exposure;
+pub(crate) mod guard;
 pub(crate) mod marks;
 pub(crate) mod phases;
 pub(crate) mod primitive;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Ground, Members, Rank, Team};
-use crate::element::{Element, Operation};
+use crate::element::{Basic, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::WaitFor;
 use crate::sync::barrier::{Arrival, Cause, Outcome};
@@ -147,7 +147,7 @@ impl Team {
     /// `RankOutOfRange` for a root that is not in the team; otherwise as [`barrier`](Team::barrier), where buffers of
     /// different lengths or types are a `CollectiveMismatch`.
     #[track_caller]
-    pub fn broadcast<T: Element>(&self, root: Rank, buffer: &mut [T]) -> Result<()> {
+    pub fn broadcast<T: Basic>(&self, root: Rank, buffer: &mut [T]) -> Result<()> {
         const CALL: Call = Call::new("broadcast");
         self.check_rank(CALL.name, root)?;
         let call = CALL.argument(root.0.into()).sharing(T::TYPE as u64).sharing(buffer.len() as u64);
@@ -179,7 +179,7 @@ impl Team {
     /// As [`barrier`](Team::barrier); buffers of different lengths or types, and different operations, are a
     /// `CollectiveMismatch`.
     #[track_caller]
-    pub fn allreduce<T: Element, O: Operation<T>>(&self, buffer: &mut [T], operation: O) -> Result<()> {
+    pub fn allreduce<T: Basic, O: Operation<T>>(&self, buffer: &mut [T], operation: O) -> Result<()> {
         const CALL: Call = Call::new("allreduce");
         let call = CALL.argument(O::CODE as u64).sharing(T::TYPE as u64).sharing(buffer.len() as u64);
         let shared = Cell::from_mut(buffer).as_slice_of_cells();
@@ -206,7 +206,7 @@ impl Team {
     /// # Errors
     /// `RankOutOfRange` for a root that is not in the team; otherwise as [`barrier`](Team::barrier).
     #[track_caller]
-    pub fn gather<T: Element>(&self, root: Rank, elements: &[T]) -> Result<Option<Vec<T>>> {
+    pub fn gather<T: Basic>(&self, root: Rank, elements: &[T]) -> Result<Option<Vec<T>>> {
         const CALL: Call = Call::new("gather");
         self.check_rank(CALL.name, root)?;
         let call = CALL.argument(root.0.into()).sharing(T::TYPE as u64);

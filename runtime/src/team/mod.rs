@@ -131,7 +131,7 @@ impl Drop for Team {
         self.context.segment().shared::<TeamBlock>(offset).left.fetch_add(1, Ordering::Release);
         let Some(block) = self.block.take() else { return };
         let members = Arc::clone(&self.members);
-        self.context.retire(block, move |segment: &Segment| {
+        self.context.retire(vec![block], move |segment: &Segment| {
             // Acquire: pairs with the Release above.
             let left = segment.shared::<TeamBlock>(offset).left.load(Ordering::Acquire);
             // A member whose program has returned may have kept its handle, in another thread or among its results.

@@ -3,6 +3,7 @@
 
 mod options;
 pub(crate) mod raw;
+mod regions;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +15,8 @@ use crate::team::{Rank, Team};
 use crate::trace;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut, Moved, Unexposed};
+pub use raw::{Atomicity, LocalView, LocalViewMut, Moved, Unexposed};
+pub use regions::Region;
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///
@@ -103,7 +105,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`allocate`](Window::allocate), with the memory.
     #[track_caller]
-    pub fn create(team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<T>> {
+    pub fn create(team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<Vec<T>>> {
         WindowOptions::new().create(team, memory)
     }
 
@@ -135,7 +137,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`free`](Window::free), with the memory as it is.
     #[track_caller]
-    pub fn into_inner(mut self) -> Result<Vec<T>, Returned<T>> {
+    pub fn into_inner(mut self) -> Result<Vec<T>, Returned<Vec<T>>> {
         const CALL: &str = "into_inner";
         let raw = self.exclusive_raw();
         raw.hook(CALL, None, || None);
@@ -302,6 +304,6 @@ impl<T: Element> Window<T> {
 impl<T: Element> fmt::Debug for Window<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, len, rank, size) = (self.id(), self.len(), self.rank(), self.size());
-        write!(f, "window {id} ({len} elements of {}, rank {rank} of {size})", T::TYPE)
+        write!(f, "window {id} ({len} elements of {}, rank {rank} of {size})", T::SHAPE)
     }
 }

@@ -151,16 +151,20 @@ fn only_the_window_barrier_moves_what_was_put(team: &Team) -> Outcome {
     let options = rma::WindowOptions::new().memory_model(rma::MemoryModel::Separate);
     let mut window = options.allocate::<u64>(team, 2)?;
     let next = Rank((team.rank().0 + 1) % team.size());
+    team.barrier()?;
     for round in (1..100).step_by(2) {
         window.lock(next, LockKind::Shared, |epoch| epoch.put(next, 0, round))?;
         team.barrier()?;
         assert_eq!(window.load(0)?, round - 1, "the plain barrier has moved something");
         team.rma_barrier()?;
+        // Whoever is out of it may put already while others still move what came before.
+        team.barrier()?;
         assert_eq!(window.load(0)?, round);
         window.lock(next, LockKind::Shared, |epoch| epoch.put(next, 0, round + 1))?;
         team.barrier()?;
         assert_eq!(window.load(0)?, round, "the plain barrier has moved something");
         window.fence(|_| ())?;
+        team.barrier()?;
         assert_eq!(window.load(0)?, round + 1);
     }
     Ok(())

@@ -60,6 +60,7 @@ fn the_serial_reference_is_the_tables(_: &Team) -> Outcome {
 }
 
 // covers: EX-E107-01, EX-E107-04, EX-E107-05
+// covers: EX-E109-01 -- form R
 fn every_style_gives_the_tables_bits(team: &Team) -> Outcome {
     let ranks = team.size() as usize;
     let grids: Vec<Grid> = (1..=ranks)

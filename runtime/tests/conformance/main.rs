@@ -28,16 +28,20 @@
 mod atomics;
 mod barriers;
 mod copies;
+mod examples;
 mod failures;
 mod fences;
 mod infos;
 mod jacobi;
+mod layouts;
 mod list;
 mod litmus;
 mod locks;
 mod messages;
 mod parts;
+mod passive;
 mod pscw;
+mod regions;
 mod requests;
 mod traces;
 mod transfers;
@@ -239,6 +243,7 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    layouts::CASES,
     fences::CASES,
     barriers::CASES,
     pscw::CASES,
@@ -246,12 +251,15 @@ const TABLES: &[&[Case]] = &[
     requests::CASES,
     parts::CASES,
     locks::CASES,
+    passive::CASES,
     atomics::CASES,
     visibility::CASES,
     copies::CASES,
+    regions::CASES,
     failures::CASES,
     jacobi::CASES,
     traces::CASES,
+    examples::CASES,
     list::CASES,
     litmus::CASES,
     messages::CASES,

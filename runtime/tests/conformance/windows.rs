@@ -230,7 +230,7 @@ fn shortage_is_an_error_on_every_rank(team: &Team) -> Outcome {
 }
 
 /// Sets how large the files of this process may grow, memory of the job among them. `None` takes the limit away.
-fn limit_files(bytes: Option<u64>) {
+pub(crate) fn limit_files(bytes: Option<u64>) {
     let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
     let process = std::process::id().to_string();
     let set = std::process::Command::new("prlimit")

@@ -23,7 +23,7 @@ use fortran_lint::fix;
 use fortran_lint::form::Form;
 use fortran_lint::options::{BINDINGS, FORMS, LEVELS, STANDARDS, Standard};
 use fortran_lint::report::{Summary, github, json, overview, sarif, text};
-use fortran_lint::rules::{RULES, Role, find};
+use fortran_lint::rules::{ADVICE, RULES, Role, find};
 use rma_source::render::Colour;
 
 use settings::Group;
@@ -49,9 +49,9 @@ enum Command {
     ///
     /// Exit status: 0 nothing from warning up, 1 findings, 2 usage, unreadable input, or no Fortran file.
     Check(Box<CheckArguments>),
-    /// Print the manual page of a rule
+    /// Print the manual page of a rule, or the advice on registers
     Explain {
-        /// Its code, such as FR01
+        /// The code of a rule, such as FR01, or `registers`
         code: String,
     },
     /// List all rules
@@ -162,6 +162,10 @@ fn main() -> ExitCode {
                 ExitCode::from(EXIT_USAGE)
             }
         },
+        Command::Explain { code } if code == "registers" => {
+            print(ADVICE.as_bytes());
+            ExitCode::SUCCESS
+        }
         Command::Explain { code } => match find(&code) {
             Some(rule) => {
                 print(rule.page().as_bytes());

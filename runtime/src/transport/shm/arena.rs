@@ -68,7 +68,24 @@ impl Arena {
             true => self.take_small(wanted, call)?,
             false => self.take_large(wanted, call)?,
         };
-        Ok(Block { arena: Arc::clone(self), offset, taken: wanted })
+        Ok(Block { arena: Arc::clone(self), offset, taken: wanted, pages: Pages::All })
+    }
+
+    /// Takes addresses for `bytes` bytes without memory, to which the caller gives pages as it needs them.
+    ///
+    /// # Errors
+    /// `System` if the segment has not that much.
+    pub(crate) fn reserve(self: &Arc<Arena>, bytes: usize, call: &'static str) -> Result<Block> {
+        let Some(wanted) = (bytes as u64).max(1).checked_next_multiple_of(memory::page_bytes()) else {
+            let note = format!("{bytes} bytes are more than an address can name");
+            return Err(Error::new(ErrorKind::System, call).note(note));
+        };
+        let hole = self.ranges().holes.take(wanted);
+        let offset = match hole {
+            Some(offset) => offset,
+            None => self.segment.reserve(wanted, call)?,
+        };
+        Ok(Block { arena: Arc::clone(self), offset, taken: wanted, pages: Pages::Some })
     }
 
     fn take_small(&self, wanted: u64, call: &'static str) -> Result<u64> {
@@ -125,12 +142,13 @@ impl Arena {
         !kept.ranges.is_empty()
     }
 
-    fn give_back(&self, offset: u64, taken: u64) {
+    fn give_back(&self, offset: u64, taken: u64, pages: Pages) {
         let mut ranges = self.ranges();
-        match (taken < LARGE_BLOCK_BYTES, ranges.kept.bytes + taken <= KEPT_MAX_BYTES) {
-            (true, _) => ranges.small.give(offset, taken),
-            (false, true) => ranges.kept.give(offset, taken),
-            (false, false) => {
+        let is_kept = ranges.kept.bytes + taken <= KEPT_MAX_BYTES;
+        match pages {
+            Pages::All if taken < LARGE_BLOCK_BYTES => ranges.small.give(offset, taken),
+            Pages::All if is_kept => ranges.kept.give(offset, taken),
+            Pages::All | Pages::Some => {
                 self.segment.release(offset, taken);
                 ranges.holes.give(offset, taken);
             }
@@ -150,6 +168,15 @@ pub(crate) struct Block {
     arena: Arc<Arena>,
     offset: u64,
     taken: u64,
+    pages: Pages,
+}
+
+/// Which pages of a block have memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    All,
+    /// Those that the block's user has committed.
+    Some,
 }
 
 impl Block {
@@ -168,7 +195,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.arena.give_back(self.offset, self.taken);
+        self.arena.give_back(self.offset, self.taken, self.pages);
     }
 }
 
@@ -272,6 +299,21 @@ mod tests {
         let _again = arena.allocate(70 << 20, "test").unwrap();
         let _more = arena.allocate(9 << 20, "test").unwrap();
         assert_eq!(missing(), 0);
+    }
+
+    #[test]
+    fn addresses_without_memory_come_back_as_such() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        let reserved = arena.reserve(1 << 30, "test").unwrap();
+        let offset = reserved.offset();
+        segment.commit(offset + (1 << 20), 1 << 16, "test").unwrap();
+        drop(reserved);
+        let ranges = arena.ranges();
+        assert_eq!((ranges.kept.bytes, ranges.holes.bytes), (0, 1 << 30));
+        drop(ranges);
+        assert_eq!(arena.reserve(1 << 30, "test").unwrap().offset(), offset);
+        assert!(arena.reserve(usize::MAX, "test").is_err());
     }
 
     #[test]

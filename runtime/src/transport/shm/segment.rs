@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::layout::{Header, RANKS_MAX, Record};
 use crate::error::{Error, ErrorKind, Result};
+pub(crate) use crate::sys::memory::page_bytes;
 use crate::sys::memory::{self, Mapping};
 
 /// Says "segment of this runtime, this layout". The last byte counts layouts.
@@ -208,6 +209,20 @@ impl Segment {
 
     /// Takes `len` bytes (whole pages) of fresh, zeroed memory from the end of the segment.
     pub(crate) fn grow(&self, len: u64, call: &'static str) -> Result<u64> {
+        let offset = self.reserve(len, call)?;
+        match self.commit(offset, len, call) {
+            Ok(()) => Ok(offset),
+            Err(error) => {
+                // Give the address space back if nobody has taken any behind it; otherwise it stays unused.
+                let next = &self.header().next;
+                let _ = next.compare_exchange(offset + len, offset, Ordering::Relaxed, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes `len` bytes (whole pages) of address space without memory from the end of the segment.
+    pub(crate) fn reserve(&self, len: u64, call: &'static str) -> Result<u64> {
         let header = self.header();
         let reservation = self.mapping.len() as u64;
         let mut offset = header.next.load(Ordering::Relaxed);
@@ -225,22 +240,13 @@ impl Segment {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => break,
+                Ok(_) => return Ok(offset),
                 Err(now) => offset = now,
-            }
-        }
-        match self.commit(offset, len, call) {
-            Ok(()) => Ok(offset),
-            Err(error) => {
-                // Give the address space back if nobody has taken any behind it; otherwise it stays unused.
-                let _ =
-                    header.next.compare_exchange(offset + len, offset, Ordering::Relaxed, Ordering::Relaxed);
-                Err(error)
             }
         }
     }
 
-    /// Gives a range (whole pages) real memory again after [`Segment::release`].
+    /// Gives a range (whole pages) real memory, for the first time or again after [`Segment::release`].
     pub(crate) fn commit(&self, offset: u64, len: u64, call: &'static str) -> Result<()> {
         let header = self.header();
         let pending = header.committing.fetch_add(len, Ordering::Relaxed) + len;

@@ -25,6 +25,7 @@ use crate::transport::shm::copy;
 /// until the next call that takes the window by `&mut`.
 pub struct LocalView<'w, T: Element> {
     window: &'w RawWindow,
+    start: *mut T,
     len: usize,
     elements: PhantomData<&'w [T]>,
 }
@@ -32,6 +33,7 @@ pub struct LocalView<'w, T: Element> {
 /// The own part of a window as a mutable slice: a private epoch. See [`LocalView`].
 pub struct LocalViewMut<'w, T: Element> {
     window: &'w RawWindow,
+    start: *mut T,
     len: usize,
     elements: PhantomData<&'w mut [T]>,
 }
@@ -92,7 +94,7 @@ impl RawWindow {
 
     /// Elements of the own part.
     fn own_len<T: Element>(&self) -> usize {
-        debug_assert_eq!(self.basic, T::TYPE);
+        debug_assert_eq!(self.element.code(), T::SHAPE.code());
         self.targets[self.me].bytes / size_of::<T>()
     }
 
@@ -101,7 +103,53 @@ impl RawWindow {
     #[inline]
     pub(crate) fn view<T: Element>(&self, call: &'static str) -> Result<LocalView<'_, T>> {
         self.take_view(call, LocalOp::Load)?;
-        Ok(LocalView { window: self, len: self.own_len::<T>(), elements: PhantomData })
+        Ok(LocalView {
+            window: self,
+            start: self.own_element(0),
+            len: self.own_len::<T>(),
+            elements: PhantomData,
+        })
+    }
+
+    fn own_element<T: Element>(&self, index: usize) -> *mut T {
+        self.private.cast::<T>().wrapping_add(index)
+    }
+
+    /// As `view`, of an attached region, which begins at an element and has so many.
+    #[track_caller]
+    pub(crate) fn view_region<T: Element>(
+        &self,
+        call: &'static str,
+        (first, len): (usize, usize),
+    ) -> Result<LocalView<'_, T>> {
+        self.refuse_unattached::<T>(call, first, len)?;
+        self.take_view(call, LocalOp::Load)?;
+        Ok(LocalView { window: self, start: self.own_element(first), len, elements: PhantomData })
+    }
+
+    /// As [`view_mut`](RawWindow::view_mut), of an attached region.
+    #[track_caller]
+    pub(crate) fn view_region_mut<T: Element>(
+        &mut self,
+        call: &'static str,
+        (first, len): (usize, usize),
+    ) -> Result<LocalViewMut<'_, T>> {
+        self.reclaim_leaked_views();
+        self.refuse_unattached::<T>(call, first, len)?;
+        self.take_view(call, LocalOp::Store)?;
+        Ok(LocalViewMut { start: self.own_element(first), window: self, len, elements: PhantomData })
+    }
+
+    /// Only a call that needs `&mut` detaches a region, so one that is attached stays so while a view of it lives.
+    #[track_caller]
+    fn refuse_unattached<T: Element>(&self, call: &'static str, first: usize, len: usize) -> Result<()> {
+        match self.is_in_own_part::<T>(first, len) {
+            true => Ok(()),
+            false => {
+                let start = first.saturating_mul(size_of::<T>());
+                Err(self.not_attached(call, start..start.saturating_add(len.saturating_mul(size_of::<T>()))))
+            }
+        }
     }
 
     /// A view for writing: `&mut` proves that there is no other.
@@ -111,7 +159,12 @@ impl RawWindow {
         self.reclaim_leaked_views();
         self.take_view(call, LocalOp::Store)?;
         self.may_store();
-        Ok(LocalViewMut { len: self.own_len::<T>(), window: self, elements: PhantomData })
+        Ok(LocalViewMut {
+            start: self.own_element(0),
+            len: self.own_len::<T>(),
+            window: self,
+            elements: PhantomData,
+        })
     }
 
     #[track_caller]
@@ -279,9 +332,10 @@ impl RawWindow {
 
     #[cold]
     fn is_in_own_part<T: Element>(&self, index: usize, count: usize) -> bool {
-        let open = self.targets[self.me].open_bytes();
-        let (start, end) = (open.start.div_ceil(size_of::<T>()), open.end / size_of::<T>());
-        start <= index && index <= end && count <= end - index
+        let size = size_of::<T>();
+        let start = index.checked_mul(size);
+        let end = count.checked_mul(size).and_then(|bytes| start?.checked_add(bytes));
+        start.zip(end).is_some_and(|(start, end)| self.targets[self.me].opens(&(start..end)))
     }
 
     #[cold]
@@ -310,12 +364,13 @@ impl<T: Element> Deref for LocalView<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: - in bounds, aligned, valid: the own part of the window, whose bytes are all initialised, and every
+        // SAFETY: - in bounds, aligned, valid: the own part of the window or an attached region, whose bytes are all initialised,
+        //   and every
         //   pattern of bits is an element. - alive: the view borrows the window, which owns or maps the private copy.
         // - unaliased: the own lock is held, or the window is out of use and nobody writes any more, so no peer writes;
         //   this rank can't, as every call that writes here, `import` among them, needs `&mut` of the window or looks at
         //   `views`. Two copies: peers write to the mirror only, which is other memory.
-        unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
+        unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 }
 
@@ -324,7 +379,7 @@ impl<T: Element> Deref for LocalViewMut<'_, T> {
 
     fn deref(&self) -> &[T] {
         // SAFETY: - as for LocalView.
-        unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
+        unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 }
 
@@ -332,7 +387,7 @@ impl<T: Element> DerefMut for LocalViewMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: - as for LocalView; moreover nobody reads: the own lock excludes all others, and the view was made from
         //   `&mut` of the window, which it keeps borrowed.
-        unsafe { slice::from_raw_parts_mut(self.window.private.cast(), self.len) }
+        unsafe { slice::from_raw_parts_mut(self.start, self.len) }
     }
 }
 
@@ -348,13 +403,13 @@ impl<T: Element> Drop for LocalViewMut<'_, T> {
     }
 }
 
-impl<T: Element> fmt::Debug for LocalView<'_, T> {
+impl<T: Element + fmt::Debug> fmt::Debug for LocalView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<T: Element> fmt::Debug for LocalViewMut<'_, T> {
+impl<T: Element + fmt::Debug> fmt::Debug for LocalViewMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

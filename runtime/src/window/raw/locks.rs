@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::info::{Info, Terms};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
-use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -273,12 +272,6 @@ impl RawWindow {
             self.waiter(owner, first.slot(self.plan.slots)).slot.waiter(first)
         };
         state.holder().or_else(waiting).map(Rank)
-    }
-
-    /// Returns when what this rank has put is where others look.
-    #[inline(always)]
-    pub(crate) fn let_arrive(&self) {
-        arrived();
     }
 
     /// A rank that has the lock of `owner`, or waits before the caller.

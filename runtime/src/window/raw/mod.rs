@@ -16,18 +16,23 @@ mod exposures;
 mod failures;
 mod fences;
 mod grants;
+mod guard;
 mod local;
+mod lock_all;
 mod locks;
 mod parts;
 mod protocol;
+mod regions;
 mod remote;
 mod rules;
 mod served;
 mod transfer;
+mod typed;
 
 pub use admission::{Expected, LockKind, Origins};
 pub use copies::Moved;
 pub(crate) use copies::Private;
+pub use guard::Atomicity;
 pub use local::{LocalView, LocalViewMut, Unexposed};
 
 use std::cell::{Cell, RefCell};
@@ -41,8 +46,9 @@ use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::parts::{Part, Rest};
+use self::regions::{Attached, Owned, Regions};
 use self::served::{Ground, Served};
-use crate::element::BasicType;
+use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
@@ -85,6 +91,8 @@ struct Target {
     part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
+    /// Where what is attached is found, if the rank attaches its memory later; it has none of the other kind then.
+    attached: Option<Attached>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -114,6 +122,10 @@ pub(crate) struct RawWindow {
     rest: Cell<Rest>,
     /// Epochs that have not been let in yet.
     promises: RefCell<Vec<Promise>>,
+    /// An epoch toward all ranks is open.
+    all_locked: Cell<bool>,
+    /// The ranks whose locks it has taken.
+    taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -133,12 +145,15 @@ pub(crate) struct RawWindow {
     /// Members of the group of the open exposure, if it is for a group.
     group: Cell<Option<usize>>,
     id: u64,
-    basic: BasicType,
+    element: &'static element::Shape,
+    atomicity: Atomicity,
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
     /// The own memory; it is given up on drop only.
     block: Option<Block>,
+    /// What the owner keeps of memory that it attaches.
+    regions: Option<Owned>,
     events: RefCell<Vec<trace::Event>>,
 }
 
@@ -150,12 +165,14 @@ unsafe impl Send for RawWindow {}
 struct Description {
     /// 0 when the rank could not get its memory.
     ready: u64,
-    basic: u64,
+    element: u64,
     id: u64,
     offset: u64,
     bytes: u64,
     unit: u64,
-    /// How many copies of its memory the rank has.
+    /// What the rank wants accumulates to be kept apart by.
+    atomicity: u64,
+    /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
 }
 
@@ -163,8 +180,11 @@ struct Description {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) bytes: usize,
+    /// The bytes that displacements can name, where memory is attached later. There are no `bytes` then.
+    pub(crate) capacity: Option<usize>,
     pub(crate) unit: usize,
-    pub(crate) basic: BasicType,
+    pub(crate) element: &'static element::Shape,
+    pub(crate) atomicity: Atomicity,
     pub(crate) begins: Begins,
 }
 
@@ -186,17 +206,18 @@ pub(crate) struct Refused {
 
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
-        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit, self.copies];
+        let [ready, element, id, offset] = [self.ready, self.element, self.id, self.offset];
+        let words = [ready, element, id, offset, self.bytes, self.unit, self.atomicity, self.copies];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, basic, id, offset, bytes, unit, copies] if rest.is_empty() => {
-                let [ready, basic, id, offset, bytes, unit, copies] =
-                    [ready, basic, id, offset, bytes, unit, copies].map(u64::from_le_bytes);
-                Some(Description { ready, basic, id, offset, bytes, unit, copies })
+            &[ready, element, id, offset, bytes, unit, atomicity, copies] if rest.is_empty() => {
+                let [ready, element, id, offset, bytes, unit, atomicity, copies] =
+                    [ready, element, id, offset, bytes, unit, atomicity, copies].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies })
             }
             _ => None,
         }
@@ -245,7 +266,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, unit, basic, begins } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -254,8 +275,13 @@ impl RawWindow {
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let total = match (private, marked) {
-            (None, _) => plan.data.checked_add(bytes),
+            (None, _) => plan.data.checked_add(capacity.map_or(bytes, |_| size_of::<Regions>())),
             (Some(_), marked) => marked.and_then(|marked| marked.end()),
+        };
+        let range = capacity.map(|capacity| context.reserve(CALL, capacity)).transpose();
+        let (range, lacking) = match (range, lacking) {
+            (Ok(range), lacking) => (range, lacking),
+            (Err(error), lacking) => (None, lacking.or(Some(error))),
         };
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let memory = match (lacking, total) {
@@ -277,6 +303,10 @@ impl RawWindow {
             //   memory is as long as the window's part.
             unsafe { engine.copy(mirror, private.start(), bytes) };
         }
+        if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
+            let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
+            table.begin(range, capacity);
+        }
         if let (Begins::Posted, Ok(block)) = (begins, &block) {
             // Before the exchange, so that whoever has the window finds it posted.
             let own: &Control = context.segment().shared(block.offset());
@@ -286,20 +316,19 @@ impl RawWindow {
         }
         let mine = Description {
             ready: u64::from(block.is_ok()),
-            basic: basic as u64,
+            element: element.code(),
             id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
             offset: block.map_or(0, Block::offset),
             bytes: bytes as u64,
             unit: unit as u64,
-            copies: 1 + u64::from(private.is_some()),
+            atomicity: atomicity as u64,
+            copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                if let Ok((block, _)) = memory {
-                    block.leave_behind();
-                }
+                memory.ok().map(|(block, _)| block).into_iter().chain(range).for_each(Block::leave_behind);
                 return Err(error);
             }
         };
@@ -315,10 +344,15 @@ impl RawWindow {
             if theirs.unit == 0 {
                 return Err(fail(ErrorKind::BadDispUnit).note(format!("rank {rank} gave a unit of 0")));
             }
-            if theirs.basic != mine.basic {
-                let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
-                let note =
-                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+            if theirs.element != mine.element {
+                let name = name_of(theirs.element);
+                let note = format!("rank {rank} has elements of {name}, this rank of {element}");
+                return Err(fail(ErrorKind::CollectiveMismatch).note(note));
+            }
+            if theirs.atomicity != mine.atomicity {
+                let note = format!(
+                    "rank {rank} keeps accumulates apart in another way than this rank's {atomicity:?}"
+                );
                 return Err(fail(ErrorKind::CollectiveMismatch).note(note));
             }
             if theirs.ready == 0 {
@@ -328,20 +362,36 @@ impl RawWindow {
         }
         let me = members.rank().index();
         let is_mapped = |rank: usize| context.shares_memory(members.job_rank(Rank(rank as u32)));
+        if let Some(rank) = (0..all.len()).find(|&rank| all[rank].copies == 0 && !is_mapped(rank)) {
+            block.leave_behind();
+            return Err(fail(ErrorKind::System).note(format!(
+                "rank {rank} attaches memory and shares none with this one, and attached memory is not served over TCP"
+            )));
+        }
+        let attached = |theirs: &Description| match theirs.copies {
+            0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
+            _ => None,
+        };
         let targets: Box<[Target]> = all
             .iter()
             .enumerate()
             .map(|(rank, theirs)| {
                 let remote = !is_mapped(rank);
+                let attached = if remote { None } else { attached(theirs) };
                 let offset = if remote { all[me].offset } else { theirs.offset };
                 Target {
-                    data: if remote { ptr::null_mut() } else { context.at(offset + plan.data as u64) },
+                    data: match (remote, &attached) {
+                        (true, _) => ptr::null_mut(),
+                        (false, None) => context.at(offset + plan.data as u64),
+                        (false, Some(attached)) => context.at(attached.range),
+                    },
+                    attached,
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
                     reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
                     part: Cell::new(None),
                     marked: match theirs.copies {
-                        1 => None,
+                        0 | 1 => None,
                         _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
                     },
                     access: Cell::new(Access::None),
@@ -389,6 +439,8 @@ impl RawWindow {
             open: team.watch(all[0].id),
             rest: Cell::new(Rest::Own),
             promises: RefCell::default(),
+            all_locked: Cell::new(false),
+            taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
@@ -397,11 +449,13 @@ impl RawWindow {
             open_is_reported: Cell::new(false),
             group: Cell::new(None),
             id: all[0].id,
-            basic,
+            element,
+            atomicity,
             plan,
             members,
             context,
             block: Some(block),
+            regions: range.map(Owned::new),
             events: RefCell::new(Vec::new()),
         };
         Ok((window, stored))
@@ -565,7 +619,8 @@ impl Drop for RawWindow {
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
         let service = self.served.take().and_then(|_| self.context.wire().map(Arc::downgrade));
         let id = self.id;
-        self.context.retire(block, move |segment: &Segment| {
+        let range = self.regions.take().map(|regions| regions.range);
+        self.context.retire([block].into_iter().chain(range).collect(), move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever is gone touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;

@@ -31,7 +31,18 @@ pub(super) enum Rest {
 }
 
 impl Target {
-    /// Where the bytes that transfers may name begin and end.
+    /// Whether transfers may name these bytes, of which there are some.
+    pub(super) fn opens(&self, named: &Range<usize>) -> bool {
+        match (&self.attached, self.part.get()) {
+            (Some(attached), None) => attached.holds(named),
+            _ => {
+                let open = self.open_bytes();
+                open.start <= named.start && named.end <= open.end
+            }
+        }
+    }
+
+    /// Where the bytes that transfers may name begin and end, in memory that is not attached.
     pub(super) fn open_bytes(&self) -> Range<usize> {
         match self.part.get() {
             None => 0..self.bytes,

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::parts::Part;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS};
 use super::{RawWindow, Target};
-use crate::element::{Element, OpCode};
+use crate::element::{BasicType, OpCode};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::exposure;
@@ -24,6 +24,8 @@ use crate::transport::tcp::wire::Wire;
 
 /// The longest piece of a transfer; longer ones are cut.
 const PIECE_MAX_BYTES: usize = DATA_MAX_BYTES / 2;
+/// What a piece has before its data: where it goes and how long it is.
+const PIECE_HEADER_BYTES: usize = 12;
 /// Requests for data that are on their way at one time.
 const GETS_AT_ONCE: usize = 16;
 
@@ -411,7 +413,7 @@ impl RawWindow {
                             body.extend_from_slice(&self.id.to_le_bytes());
                             body.extend_from_slice(&(Ask::Put as u32).to_le_bytes());
                         },
-                        piece + 12,
+                        piece + PIECE_HEADER_BYTES,
                         |body| {
                             body.extend_from_slice(&((offset + done) as u64).to_le_bytes());
                             body.extend_from_slice(&(piece as u32).to_le_bytes());
@@ -458,8 +460,8 @@ impl RawWindow {
                     link.stage(Kind::Service, request, |body| {
                         let mut body = body.u64(self.id).u32(Ask::Get as u32);
                         while let Some(piece) = next
-                            && total + piece.2 + 12 <= PIECE_MAX_BYTES + 12
-                            && (group.len() + 1) * 12 <= PIECE_MAX_BYTES
+                            && total + piece.2 <= PIECE_MAX_BYTES
+                            && (group.len() + 1) * PIECE_HEADER_BYTES <= PIECE_MAX_BYTES
                         {
                             body = body.u64(piece.0 as u64).u32(piece.2 as u32);
                             total += piece.2;
@@ -489,39 +491,34 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Combines elements of a target with others: at which byte offset, and their bits.
+    /// Combines elements of a target with others: at which byte offset, and their bytes.
     #[track_caller]
-    pub(super) fn accumulate_remote<T: Element>(
+    pub(super) fn accumulate_remote(
         &self,
         call: &'static str,
         at: usize,
-        operation: OpCode,
-        pieces: impl Iterator<Item = (usize, Vec<T>)>,
+        (basic, operation): (BasicType, OpCode),
+        pieces: impl Iterator<Item = (usize, Vec<u8>)>,
     ) -> Result<()> {
         self.targets[at].staged.set(true);
-        let mark = self.id << 8 | u64::from(Ask::Accumulate as u32 + 32 * operation as u32);
+        let codes = [Ask::Accumulate as u32, basic as u32, operation as u32];
+        // Only what is combined alike goes into one frame.
+        let mark = codes.iter().fold(self.id, |mark, &code| mark << 8 | u64::from(code));
         self.on_link(call, at, None, |link, pause| {
             for (offset, elements) in pieces {
-                for (i, part) in elements.chunks(PIECE_MAX_BYTES / size_of::<T>()).enumerate() {
-                    let first = offset + i * (PIECE_MAX_BYTES / size_of::<T>()) * size_of::<T>();
+                for (i, part) in elements.chunks(PIECE_MAX_BYTES).enumerate() {
                     link.stage_more(
                         Kind::Service,
                         mark,
                         |body| {
                             body.extend_from_slice(&self.id.to_le_bytes());
-                            for code in [Ask::Accumulate as u32, T::TYPE as u32, operation as u32] {
-                                body.extend_from_slice(&code.to_le_bytes());
-                            }
+                            codes.iter().for_each(|code| body.extend_from_slice(&code.to_le_bytes()));
                         },
-                        size_of_val(part) + 12,
+                        part.len() + PIECE_HEADER_BYTES,
                         |body| {
-                            body.extend_from_slice(&(first as u64).to_le_bytes());
-                            body.extend_from_slice(&(part.len() as u32).to_le_bytes());
-                            for element in part {
-                                body.extend_from_slice(
-                                    &Element::to_bits(*element).to_le_bytes()[..size_of::<T>()],
-                                );
-                            }
+                            body.extend_from_slice(&((offset + i * PIECE_MAX_BYTES) as u64).to_le_bytes());
+                            body.extend_from_slice(&((part.len() / basic.size()) as u32).to_le_bytes());
+                            body.extend_from_slice(part);
                         },
                     );
                     link.push_if_many(pause)?;
@@ -531,56 +528,49 @@ impl RawWindow {
         })
     }
 
-    /// As `accumulate_remote`, and gives what was there; without an operation, only that.
+    /// As `accumulate_remote`, and gives the bits that were there.
     #[track_caller]
-    pub(super) fn fetch_remote<T: Element>(
+    pub(super) fn fetch_remote(
         &self,
         call: &'static str,
         at: usize,
-        operation: Option<OpCode>,
-        pieces: impl Iterator<Item = (usize, Vec<T>)>,
-    ) -> Result<Vec<T>> {
+        (basic, operation): (BasicType, OpCode),
+        pieces: impl Iterator<Item = (usize, Vec<u8>)>,
+    ) -> Result<Vec<u64>> {
         let mut before = Vec::new();
         // A reply has eight bytes for each element.
-        let most = PIECE_MAX_BYTES / 8;
+        let most = PIECE_MAX_BYTES / 8 * basic.size();
         for (offset, elements) in pieces {
             for (i, part) in elements.chunks(most).enumerate() {
-                let first = offset + i * most * size_of::<T>();
+                let count = part.len() / basic.size();
                 let (answer, data) = self.inquire(call, at, (Ask::Fetch, None), |body| {
-                    let code = operation.map_or(0, |operation| operation as u32);
-                    let mut body =
-                        body.u32(T::TYPE as u32).u32(code).u64(first as u64).u32(part.len() as u32);
-                    for element in part {
-                        body = body.bytes(&Element::to_bits(*element).to_le_bytes()[..size_of::<T>()]);
-                    }
+                    let body = body.u32(basic as u32).u32(operation as u32);
+                    body.u64((offset + i * most) as u64).u32(count as u32).bytes(part);
                 })?;
                 self.expect_done(call, at, answer)?;
                 let (bits, rest) = data.as_chunks::<8>();
-                if bits.len() != part.len() || !rest.is_empty() {
+                if bits.len() != count || !rest.is_empty() {
                     return Err(self.malformed(call, at, Malformed("a reply has another length")));
                 }
-                before.extend(bits.iter().map(|bits| <T as Element>::from_bits(u64::from_le_bytes(*bits))));
+                before.extend(bits.iter().map(|bits| u64::from_le_bytes(*bits)));
             }
         }
         Ok(before)
     }
 
-    /// Stores `new` in an element of a target if `expected` is there, and gives what was there.
+    /// Stores new bits in an element of a target if the expected ones are there, and gives those that were there.
     #[track_caller]
-    pub(super) fn compare_swap_remote<T: Element>(
+    pub(super) fn compare_swap_remote(
         &self,
         call: &'static str,
         at: usize,
-        offset: usize,
-        expected: T,
-        new: T,
-    ) -> Result<T> {
+        (basic, offset): (BasicType, usize),
+        expected: u64,
+        new: u64,
+    ) -> Result<u64> {
         let (answer, _) = self.inquire(call, at, (Ask::CompareSwap, None), |body| {
-            body.u32(T::TYPE as u32)
-                .u64(offset as u64)
-                .u64(Element::to_bits(expected))
-                .u64(Element::to_bits(new));
+            body.u32(basic as u32).u64(offset as u64).u64(expected).u64(new);
         })?;
-        self.expect_done(call, at, answer).map(<T as Element>::from_bits)
+        self.expect_done(call, at, answer)
     }
 }

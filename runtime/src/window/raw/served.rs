@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use super::copies::Marked;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED, POSTED_FOR_OTHERS, read_reason, read_way};
-use crate::element::{And, BasicType, Element, Max, Min, OpCode, Or, Prod, Replace, Sum, Xor};
+use crate::element::{And, Basic, BasicType, Bool, Max, Min, OpCode, Or, Prod, Replace, Sum, Xor};
 use crate::error::Evidence;
 use crate::job::RankContext;
 use crate::liveness;
@@ -21,9 +21,9 @@ use crate::sync::exposure::{self, Extent};
 use crate::sync::phases::{ROUNDS_MAX, Reason};
 use crate::sync::state_word::{Refusal, Request, Sharing, Ticket, Turn};
 use crate::team::{Members, Rank};
+use crate::transport::shm::atomic;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
-use crate::transport::shm::{atomic, copy};
 use crate::transport::tcp::frame::{BODY_MAX_BYTES, Body, Kind, Malformed, Writer};
 use crate::transport::tcp::wire::{Service, Wire};
 
@@ -557,9 +557,7 @@ impl Served {
                 let old = unsafe { fetch(basic, operation, to, u64::from_le_bytes(bits)) };
                 fetched(old.ok_or(Malformed("an operation that the type does not have"))?);
             }
-            if operation != 0 {
-                self.wrote(at, len);
-            }
+            self.wrote(at, len);
         }
         Ok(())
     }
@@ -583,7 +581,7 @@ impl Served {
                 }
             };
         }
-        let before = on!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64);
+        let before = on!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64, Bool: Bool);
         if before == expected {
             self.wrote(at, basic.size());
         }
@@ -592,17 +590,17 @@ impl Served {
 }
 
 /// The bits of elements, under names that floats do not have themselves.
-trait Bits: Element {
+trait Bits: Basic {
     fn from_bits_of(bits: u64) -> Self {
-        <Self as Element>::from_bits(bits)
+        <Self as Basic>::from_bits(bits)
     }
 
     fn bits_of(self) -> u64 {
-        <Self as Element>::to_bits(self)
+        <Self as Basic>::to_bits(self)
     }
 }
 
-impl<T: Element> Bits for T {}
+impl<T: Basic> Bits for T {}
 
 fn basic(body: &mut Body<'_>) -> Result<BasicType, Malformed> {
     let code = body.u32()?;
@@ -625,8 +623,6 @@ unsafe fn fetch(basic: BasicType, operation: u32, at: *mut u8, bits: u64) -> Opt
             match operation {
                 // SAFETY: - the caller's promise.
                 $(code if code == OpCode::$name as u32 => Some(unsafe { atomic::fetch_op(at, $name, value) }.bits_of()),)*
-                // SAFETY: - the caller's promise; a read that changes nothing.
-                0 => Some(unsafe { copy::load(at) }.bits_of()),
                 _ => None,
             }
         }};
@@ -647,6 +643,7 @@ unsafe fn fetch(basic: BasicType, operation: u32, at: *mut u8, bits: u64) -> Opt
         BasicType::U64 => integer!(u64),
         BasicType::F32 => apply!(f32: Sum, Prod, Min, Max, Replace),
         BasicType::F64 => apply!(f64: Sum, Prod, Min, Max, Replace),
+        BasicType::Bool => apply!(Bool: And, Or, Xor, Replace),
     }
 }
 
