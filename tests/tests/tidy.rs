@@ -23,7 +23,7 @@ const PACKAGES: [(&str, &[&str]); 8] = [
     ("runtime/bindings", &["rma"]),
     ("dsl/source", &[]),
     ("dsl", &["rma-source"]),
-    ("fortran-lint", &["rma-source", "rma-automaton"]),
+    ("fortran-lint", &["rma-automaton", "rma-source"]),
     ("tests", &[]),
 ];
 

@@ -18,11 +18,6 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_flushed_put_is_seen_by_whoever_is_told, [3]),
 ];
 
-/// A window for flags, which are raised without waiting for anybody.
-fn flags(team: &Team) -> rma::Result<Window<u64>> {
-    Window::allocate(team, 8)
-}
-
 fn raise(flags: &Window<u64>, at: Rank, flag: usize) -> rma::Result<()> {
     flags.lock(at, LockKind::Shared, |epoch| epoch.accumulate(at, flag, Sum, 1))
 }
@@ -55,7 +50,7 @@ fn an_epoch_toward_all_reaches_all(team: &Team) -> Outcome {
 }
 
 fn an_epoch_toward_all_shares_locks(team: &Team) -> Outcome {
-    let (window, flags) = (Window::<u64>::allocate(team, 1)?, flags(team)?);
+    let (window, flags) = (Window::<u64>::allocate(team, 1)?, crate::flags(team, 8)?);
     // All are inside at once, at the same target.
     window.lock_all(|epoch| {
         epoch.accumulate(Rank(0), 0, Sum, 1)?;
@@ -71,7 +66,7 @@ fn an_epoch_toward_all_shares_locks(team: &Team) -> Outcome {
 }
 
 fn an_epoch_toward_all_waits_for_an_exclusive_holder(team: &Team) -> Outcome {
-    let (window, flags) = (Window::<u64>::allocate(team, 2)?, flags(team)?);
+    let (window, flags) = (Window::<u64>::allocate(team, 2)?, crate::flags(team, 8)?);
     match team.rank() {
         Rank(0) => {
             window.lock(Rank(0), LockKind::Exclusive, |epoch| {
@@ -79,8 +74,9 @@ fn an_epoch_toward_all_waits_for_an_exclusive_holder(team: &Team) -> Outcome {
                 // The other has been to its own window, and waits for this one.
                 until(|| flags.load(1).unwrap() == 1);
                 grace();
-                assert_eq!(epoch.load(0)?, 0, "the put waits");
-                epoch.store(1, 5)
+                let there = epoch.flush(epoch.get_value(Rank(0), 0)?)?;
+                assert_eq!(there, 0, "the put waits");
+                epoch.put(Rank(0), 1, 5)
             })?;
         }
         _ => {
@@ -91,11 +87,11 @@ fn an_epoch_toward_all_waits_for_an_exclusive_holder(team: &Team) -> Outcome {
                 epoch.put(Rank(0), 0, 4)?;
                 epoch.get_value(Rank(0), 1)
             })?;
-            assert_eq!(found, 5, "what the holder stored");
+            assert_eq!(found, 5, "what the holder put");
         }
     }
     team.barrier()?;
-    assert_eq!(window.load(0)?, if team.rank() == Rank(0) { 4 } else { 3 });
+    assert_eq!(window.local()?[0], if team.rank() == Rank(0) { 4 } else { 3 });
     Ok(())
 }
 
@@ -144,7 +140,7 @@ fn a_panic_gives_all_locks_back(team: &Team) -> Outcome {
         window.lock(target, LockKind::Exclusive, |epoch| epoch.accumulate(target, 0, Sum, 10))?;
     }
     team.barrier()?;
-    assert_eq!(window.load(0)?, 11 * u64::from(team.size()));
+    assert_eq!(window.local()?[0], 11 * u64::from(team.size()));
     Ok(())
 }
 
