@@ -11,7 +11,7 @@ use crate::{Case, Outcome, case, kind_of};
 
 pub(crate) const CASES: &[Case] = &[
     case!(every_operation_on_every_type, [1, 3]),
-    case!(concurrent_sums_are_exact, [2, 8]),
+    case!(concurrent_sums_are_exact, [2, 8]).many_rounds(),
     case!(each_element_is_one_or_the_other, [2]),
     case!(integer_results_do_not_depend_on_the_order, [4]),
     case!(tickets_are_distinct, [4]),

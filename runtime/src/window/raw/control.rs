@@ -77,6 +77,8 @@ pub(super) struct Exposed {
 #[repr(C)]
 pub(super) struct Fences {
     pub(super) phases: Phases,
+    /// The flags that ranks without shared memory have raised for this one: one rank in each round.
+    pub(super) inbox: Phases,
     /// Notified when a rank has signalled this one.
     pub(super) arrivals: Event,
 }
