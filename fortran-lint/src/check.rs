@@ -101,9 +101,19 @@ struct Parsed {
 
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
+    check_watched(inputs, options, &|_| {})
+}
+
+/// Checks files that belong together, and tells on the way how many of the two steps per file, reading and checking, are
+/// done. The watcher is called from several threads.
+pub fn check_watched(inputs: &[Input], options: &Options, watch: &(dyn Fn(usize) + Sync)) -> Vec<FileReport> {
+    let n_done = AtomicUsize::new(0);
+    // Relaxed: the counter orders nothing but itself.
+    let step = || watch(n_done.fetch_add(1, Ordering::Relaxed) + 1);
     let mut parsed: Vec<Parsed> = in_parallel(inputs, |input| {
         let (tree, form) = parse_file(&input.path, &input.bytes, &options.reading);
         let model = Model::new(&tree);
+        step();
         Parsed { tree, form, model, inlined: Inlined::default() }
     });
     let program = learn(inputs, &mut parsed, options);
@@ -116,6 +126,7 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         .collect();
     let mut reports = in_parallel(&work, |&(i, input, parsed)| {
         let findings = check_file(context(i, parsed, &program, options));
+        step();
         report(i, input, parsed, findings, &owners, options)
     });
     say_once(&mut reports);
@@ -152,14 +163,15 @@ fn report(
     sort(&mut findings);
     let mut skipped = Vec::new();
     let mut n_statements = 0;
-    for statement in &tree.statements {
+    for (i, statement) in tree.statements.iter().enumerate() {
         if !is_own(&tree.origin.place(statement.span)) {
             continue;
         }
         n_statements += 1;
         if matches!(statement.kind, StatementKind::Unknown) {
             let (file, span) = locator.locate(statement.span);
-            skipped.push(Skipped { file, span, reason: "not understood".to_string() });
+            let reason = tree.reasons.get(&(i as u32)).map_or(String::new(), ToString::to_string);
+            skipped.push(Skipped { file, span, reason });
         }
     }
     let mut missing: Vec<Skipped> = model
@@ -179,9 +191,11 @@ fn report(
     missing.dedup();
     let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(&i));
     let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
+    // Only places lead into a text, and the texts of all files together are large.
+    let has_places = !(findings.is_empty() && skipped.is_empty() && missing.is_empty());
     FileReport {
         path: input.path.clone(),
-        text,
+        text: if has_places { text } else { String::new() },
         form: *form,
         findings,
         n_silenced,

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::element::Element;
+use crate::element::{Element, zeroed};
 use crate::epoch::{AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::info;
@@ -17,7 +17,9 @@ use crate::window::raw::{Expected, Origins};
 
 pub mod testing;
 
+pub use crate::element::plain::ALIGNMENT_MAX;
 pub use crate::element::{And, Max, Min, Or, Prod, Replace, Sum, Xor};
+pub use crate::element::{Member, Shape};
 pub use crate::op::own;
 pub use crate::team::Rank;
 pub use crate::window::raw::LockKind;
@@ -107,7 +109,7 @@ pub fn ranks<L: AsRef<[Rank]> + ?Sized>(list: &L) -> &[Rank] {
 
 /// One element of one's own part, as origin of a put or destination of a get.
 #[inline(always)]
-pub fn own_element(index: usize) -> crate::op::Own {
+pub fn own_element(index: usize) -> crate::op::Own<'static> {
     own(index..index.saturating_add(1))
 }
 
@@ -575,7 +577,7 @@ pub fn write<T: Element>(epoch: &impl OwnMemoryMut<T>, range: Range<usize>, buff
 /// If the range is out of range, as for a slice.
 #[track_caller]
 pub fn copy<T: Element>(epoch: &impl OwnMemory<T>, range: Range<usize>) -> Vec<T> {
-    let mut elements = vec![T::default(); range.len()];
+    let mut elements = vec![zeroed(); range.len()];
     read(epoch, range, &mut elements);
     elements
 }

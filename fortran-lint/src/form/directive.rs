@@ -1,9 +1,11 @@
 //! Preprocessor lines. Never evaluates a condition; both branches are seen, but for `#if 0`.
 
+use std::collections::HashSet;
+
 use rma_source::Span;
 
 use super::macros::Sureness;
-use super::{Physical, Reader, is_space};
+use super::{Choice, Physical, Reader, is_space};
 
 /// A line that belongs to the C preprocessor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -118,7 +120,7 @@ impl Reader<'_> {
                     b"if" | b"ifdef" | b"ifndef" => depth += 1,
                     b"endif" if depth == 0 => return at,
                     b"endif" => depth -= 1,
-                    b"else" | b"elif" | b"elifdef" | b"elifndef" if depth == 0 => return at,
+                    _ if depth == 0 && is_else(self.bytes_of(line)) => return at,
                     _ => {}
                 }
             }
@@ -127,16 +129,22 @@ impl Reader<'_> {
         at
     }
 
-    /// Walks over the directives that stand between the lines of one statement: of every `#if` the first branch that
-    /// can be compiled is taken. `open` counts the `#if`s entered inside the statement.
+    /// Walks over the directives that stand between the lines of one statement: of every `#if` one branch is taken, the
+    /// first that can be compiled or the last. `open` counts the `#if`s entered inside the statement.
     pub(super) fn directive_inside(&mut self, line: Physical, open: &mut usize) {
         let (directive, branch) = self.read_directive(line);
         match directive.kind {
             DirectiveKind::If => {
-                *open += 1;
-                if branch == Branch::Never {
-                    self.at = self.end_of_branch(self.at);
-                    self.skip_one_directive();
+                self.has_branches |= branch == Branch::Possible;
+                match self.choice {
+                    Choice::Last => self.enter_last_branch(open),
+                    Choice::First => {
+                        *open += 1;
+                        if branch == Branch::Never {
+                            self.at = self.end_of_branch(self.at);
+                            self.skip_one_directive();
+                        }
+                    }
                 }
             }
             DirectiveKind::Else => {
@@ -156,6 +164,66 @@ impl Reader<'_> {
         }
     }
 
+    /// Moves from behind an `#if` to its last branch, or behind all of it where it has only one.
+    fn enter_last_branch(&mut self, open: &mut usize) {
+        let mut n_branches = 1;
+        loop {
+            let end = self.end_of_branch(self.at);
+            let Some(line) = self.physical(end) else {
+                self.at = end;
+                return;
+            };
+            let is_last = directive_word(self.bytes_of(line)) == b"endif";
+            if is_last && n_branches > 1 {
+                *open += 1;
+                return;
+            }
+            self.at = line.next;
+            if is_last {
+                return;
+            }
+            n_branches += 1;
+        }
+    }
+
+    /// Whether a continuation follows the `#endif` that belongs to the `#else` or its kin at `line`: what stands before
+    /// either of them goes on there.
+    pub(super) fn joins(&mut self, line: Physical) -> bool {
+        if self.joins.is_none() {
+            self.joins = Some(self.find_joins());
+        }
+        self.joins.as_ref().is_some_and(|joins| joins.contains(&line.start))
+    }
+
+    /// First bytes of all such lines, found in one go, since each statement before one of them asks.
+    fn find_joins(&self) -> HashSet<usize> {
+        let mut joins = HashSet::new();
+        let mut open: Vec<Vec<usize>> = Vec::new();
+        let mut at = 0;
+        while let Some(line) = self.physical(at) {
+            at = line.next;
+            if !self.is_directive(line) {
+                continue;
+            }
+            match directive_word(self.bytes_of(line)) {
+                b"if" | b"ifdef" | b"ifndef" => open.push(Vec::new()),
+                b"else" | b"elif" | b"elifdef" | b"elifndef" => {
+                    if let Some(branches) = open.last_mut() {
+                        branches.push(line.start);
+                    }
+                }
+                b"endif" => {
+                    let branches = open.pop().unwrap_or_default();
+                    if !branches.is_empty() && self.is_continued_at(line.next) {
+                        joins.extend(branches);
+                    }
+                }
+                _ => {}
+            }
+        }
+        joins
+    }
+
     fn skip_one_directive(&mut self) {
         if let Some(line) = self.physical(self.at) {
             let ends = directive_word(self.bytes_of(line)) == b"endif";
@@ -172,6 +240,11 @@ impl Reader<'_> {
             None => self.pending_endifs.push(span),
         }
     }
+}
+
+/// Whether a preprocessor line begins another branch.
+pub(super) fn is_else(bytes: &[u8]) -> bool {
+    matches!(directive_word(bytes), b"else" | b"elif" | b"elifdef" | b"elifndef")
 }
 
 fn directive_word(bytes: &[u8]) -> &[u8] {

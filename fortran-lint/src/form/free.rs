@@ -2,7 +2,10 @@
 
 use rma_source::Span;
 
-use super::{FOREIGN, Item, LogicalLine, Physical, Reader, hollerith_length, is_space};
+use super::{
+    FOREIGN, Item, LogicalLine, Physical, Reader, c_comment_length, hollerith_length, is_c_comment_in,
+    is_space,
+};
 
 /// What the end of a physical line says about the next one.
 enum End {
@@ -18,13 +21,15 @@ impl Reader<'_> {
             if self.is_directive(physical) {
                 return Some(Item::Directive(self.take_directive(physical)));
             }
-            if !self.is_free_comment(physical) {
+            if !self.is_free_comment(physical) || is_optional(self.bytes_of(physical)) {
                 break physical;
             }
             self.at = self.behind_comment(physical);
         };
         self.began = physical.start;
         line.clear(physical.start);
+        line.is_optional = is_optional(self.bytes_of(physical));
+        self.has_branches = false;
         let mut quote = None;
         let mut n_open = 0;
         loop {
@@ -36,7 +41,8 @@ impl Reader<'_> {
                 }
                 End::Continued => {}
             }
-            match self.free_continuation(&mut n_open) {
+            match self.free_continuation(&mut n_open, line.is_optional) {
+                Some(next) if line.is_optional && !is_optional(self.bytes_of(next)) => break,
                 Some(next) => physical = next,
                 None => break,
             }
@@ -64,14 +70,14 @@ impl Reader<'_> {
     }
 
     /// The line that continues a statement: comments, blank lines and directives in between are passed over.
-    fn free_continuation(&mut self, n_open: &mut usize) -> Option<Physical> {
+    fn free_continuation(&mut self, n_open: &mut usize, is_optional_line: bool) -> Option<Physical> {
         loop {
             let physical = self.physical(self.at)?;
             if self.is_directive(physical) {
                 self.directive_inside(physical, n_open);
                 continue;
             }
-            if !self.is_free_comment(physical) {
+            if !self.is_free_comment(physical) || (is_optional_line && is_optional(self.bytes_of(physical))) {
                 return Some(physical);
             }
             self.at = self.behind_comment(physical);
@@ -82,6 +88,10 @@ impl Reader<'_> {
     fn append_free(&self, line: &mut LogicalLine, physical: Physical, quote: &mut Option<u8>) -> End {
         let (bytes, start) = (self.bytes_of(physical), physical.start);
         let mut i = bytes.iter().take_while(|&&byte| is_space(byte)).count();
+        if line.is_optional {
+            i += SENTINEL.len();
+            i += bytes[i..].iter().take_while(|&&byte| is_space(byte)).count();
+        }
         let is_first = line.text.is_empty();
         if !is_first {
             match bytes.get(i) {
@@ -108,6 +118,7 @@ impl Reader<'_> {
                 }
                 None => match byte {
                     b'!' => return End::Statement,
+                    b'/' if is_c_comment_in(&bytes[i..]) => i += c_comment_length(&bytes[i..]) - 1,
                     b'&' if rest_is_comment(&bytes[i + 1..]) => return End::Continued,
                     b'\'' | b'"' => {
                         *quote = Some(byte);
@@ -141,10 +152,19 @@ fn rest_is_comment(rest: &[u8]) -> bool {
     matches!(rest.iter().find(|&&byte| !is_space(byte)), None | Some(b'!'))
 }
 
-/// Turns the digits of a Hollerith constant into the start of an ordinary literal of `n` characters behind `mark`.
+/// Turns the digits of a Hollerith constant of `n` characters behind `mark` into an ordinary literal.
 ///
 /// The characters themselves are never needed, so letters stand for them and a quote among them does no harm.
-pub(super) fn replace_hollerith(line: &mut LogicalLine, digits: usize, n: usize, mark: usize) {
+fn replace_hollerith(line: &mut LogicalLine, digits: usize, n: usize, mark: usize) {
+    begin_hollerith(line, digits);
+    for k in 1..=n {
+        line.push(b'h', mark + k);
+    }
+    line.push(b'\'', mark + n);
+}
+
+/// Turns the digits at the end of a line into the opening mark of a literal.
+pub(super) fn begin_hollerith(line: &mut LogicalLine, digits: usize) {
     let at = line.text.len() - digits;
     let first = line.source_of(at) as usize;
     line.text.truncate(at);
@@ -152,8 +172,15 @@ pub(super) fn replace_hollerith(line: &mut LogicalLine, digits: usize, n: usize,
         line.runs.pop();
     }
     line.push(b'\'', first);
-    for k in 1..=n {
-        line.push(b'h', mark + k);
-    }
-    line.push(b'\'', mark + n);
+}
+
+/// What makes a comment of a line for those who don't know it.
+const SENTINEL: &[u8] = b"!$";
+
+/// Whether a line is a comment for some compilers: `!$ x = 1` or its continuation `!$& y`.
+fn is_optional(line: &[u8]) -> bool {
+    let behind = line.trim_ascii_start().strip_prefix(SENTINEL);
+    behind.is_some_and(|rest| {
+        matches!(rest.first(), Some(b' ' | b'\t' | b'&')) && !rest.trim_ascii().is_empty()
+    })
 }

@@ -14,6 +14,8 @@ pub use detect::{Form, detect, detect_included};
 pub use directive::{Directive, DirectiveKind};
 pub use macros::Macros;
 
+use std::collections::HashSet;
+
 use rma_source::Span;
 
 use macros::MacroId;
@@ -50,6 +52,8 @@ pub struct LogicalLine {
     pub is_cut: bool,
     /// The line is longer than [`LOGICAL_LINE_BYTES_MAX`].
     pub is_too_long: bool,
+    /// Some compilers or flags take it for a comment: a D-line, or one with the sentinel `!$`.
+    pub is_optional: bool,
     /// Names of macros in order.
     uses: Vec<MacroUse>,
 }
@@ -106,7 +110,16 @@ impl LogicalLine {
         self.span = Span::at(start);
         self.is_cut = false;
         self.is_too_long = false;
+        self.is_optional = false;
         self.uses.clear();
+    }
+
+    /// Takes the last character back.
+    fn pop(&mut self) {
+        self.text.pop();
+        if self.runs.last().is_some_and(|run| run.at as usize == self.text.len()) {
+            self.runs.pop();
+        }
     }
 
     fn push(&mut self, byte: u8, source: usize) {
@@ -166,6 +179,22 @@ pub struct Reader<'a> {
     began: usize,
     /// Directives met inside a statement, to be handed out after it.
     pending_endifs: Vec<Span>,
+    /// Which branches inside a statement are read.
+    choice: Choice,
+    /// A condition stands inside the statement that was read last.
+    has_branches: bool,
+    /// Where to go on when the other branch of a condition ends in the same lines as the statement at hand, and how many
+    /// directives were pending there.
+    resume: Option<(usize, usize)>,
+    /// Lines of `#else` whose branches go on behind the `#endif`, once they are asked for.
+    joins: Option<HashSet<usize>>,
+}
+
+/// Which branch of a condition inside a statement is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Choice {
+    First,
+    Last,
 }
 
 /// One physical line: the bytes `start..end` without the line end, and where the next line starts.
@@ -192,6 +221,10 @@ impl<'a> Reader<'a> {
             at,
             began: 0,
             pending_endifs: Vec::new(),
+            choice: Choice::First,
+            has_branches: false,
+            resume: None,
+            joins: None,
         }
     }
 
@@ -214,6 +247,24 @@ impl<'a> Reader<'a> {
             Form::Fixed => self.next_fixed(line, Width::Standard),
             Form::Free => self.next_free(line),
         }
+    }
+
+    /// Whether a condition stands inside the statement that was read last.
+    pub fn has_branches(&self) -> bool {
+        self.has_branches
+    }
+
+    /// Reads the statement again that [`Reader::next`] gave last, with the last branch of each condition inside it.
+    pub fn again_last(&mut self, line: &mut LogicalLine) {
+        let (at, pending) = (self.at, std::mem::take(&mut self.pending_endifs));
+        self.at = self.began;
+        self.choice = Choice::Last;
+        match self.form {
+            Form::Fixed => self.next_fixed(line, Width::Standard),
+            Form::Free => self.next_free(line),
+        };
+        self.choice = Choice::First;
+        (self.at, self.pending_endifs) = (at, pending);
     }
 
     /// Reads the statement again that [`Reader::next`] gave last, without the limit of 72 columns.
@@ -284,6 +335,17 @@ impl<'a> Reader<'a> {
 /// Blanks of Fortran text. Form feeds and vertical tabs appear in listings that became sources.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
+}
+
+/// Whether a comment of the preprocessor's language starts here and ends on the same line.
+fn is_c_comment_in(rest: &[u8]) -> bool {
+    rest.starts_with(b"/*") && rest[2..].windows(2).any(|pair| pair == b"*/")
+}
+
+/// Its length.
+fn c_comment_length(comment: &[u8]) -> usize {
+    let inner = comment[2..].windows(2).position(|pair| pair == b"*/");
+    inner.map_or(comment.len(), |inner| inner + 4)
 }
 
 /// Characters of names.

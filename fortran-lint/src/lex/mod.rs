@@ -27,6 +27,31 @@ impl Token {
     }
 }
 
+/// Reads a line statement by statement.
+pub struct Lexer<'a> {
+    inner: logos::Lexer<'a, TokenKind>,
+}
+
+impl<'a> Lexer<'a> {
+    /// A lexer at the start of a line.
+    pub fn new(text: &'a str) -> Lexer<'a> {
+        Lexer { inner: TokenKind::lexer(text) }
+    }
+
+    /// Adds the tokens up to the next `;`, which is passed, or to the end. `false` at the end.
+    pub fn statement(&mut self, tokens: &mut Vec<Token>) -> bool {
+        while let Some(kind) = self.inner.next() {
+            let kind = kind.unwrap_or(TokenKind::Unknown);
+            if kind == TokenKind::Semicolon {
+                return true;
+            }
+            let range = self.inner.span();
+            tokens.push(Token { kind, start: range.start as u32, end: range.end as u32 });
+        }
+        false
+    }
+}
+
 /// Fills `tokens` with those of `text[start..end]`; characters that start no token become [`TokenKind::Unknown`].
 pub fn lex(text: &str, start: usize, end: usize, tokens: &mut Vec<Token>) {
     let mut lexer = TokenKind::lexer(&text[start..end]);

@@ -77,6 +77,10 @@ struct Builder<'t> {
     branches: Vec<Branch>,
     labels: HashMap<u32, u32>,
     jumps: Vec<(u32, u32)>,
+    /// Labels that variables are given by ASSIGN.
+    assigned: Vec<(Symbol, u32)>,
+    /// Assigned GO TOs without a list, which can lead to each label of their variable.
+    assigned_jumps: Vec<(u32, Symbol)>,
     /// The IF of a one-line IF whose statement comes next.
     one_line: Vec<u32>,
 }
@@ -92,6 +96,8 @@ impl Flow {
             branches: Vec::new(),
             labels: HashMap::new(),
             jumps: Vec::new(),
+            assigned: Vec::new(),
+            assigned_jumps: Vec::new(),
             one_line: Vec::new(),
         };
         for step in &unit.body {
@@ -188,8 +194,20 @@ impl Builder<'_> {
             }
             S::Goto { labels, selector } => {
                 self.jump(node, labels);
-                if selector.is_none() {
-                    self.pending.clear();
+                let assigned = selector.filter(|&id| matches!(tree.expr(id).kind, ExprKind::Name(_)));
+                match (selector, assigned.and_then(|id| tree.root(id))) {
+                    (Some(_), Some(variable)) if labels.is_empty() => {
+                        self.assigned_jumps.push((node, variable));
+                        self.pending.clear();
+                    }
+                    // A computed GO TO whose value is out of range goes on behind it.
+                    (Some(_), _) => {}
+                    (None, _) => self.pending.clear(),
+                }
+            }
+            S::Assign { label, variable } => {
+                if let Some(variable) = tree.root(*variable) {
+                    self.assigned.push((variable, *label));
                 }
             }
             S::Do { kind, end_label, name, .. } => {
@@ -366,6 +384,10 @@ impl Builder<'_> {
         while self.frames.iter().any(|frame| matches!(frame, Frame::Do { .. })) {
             self.close_do();
         }
+        for (from, variable) in std::mem::take(&mut self.assigned_jumps) {
+            let labels = self.assigned.iter().filter(|(own, _)| *own == variable);
+            self.jumps.extend(labels.map(|&(_, label)| (from, label)));
+        }
         for (from, label) in std::mem::take(&mut self.jumps) {
             let Some(&to) = self.labels.get(&label) else { continue };
             self.edge(from, to);
@@ -391,15 +413,22 @@ fn merge(mut first: Vec<Frame>, second: Vec<Frame>) -> Vec<Frame> {
                 Frame::Do { breaks, cycles, .. },
                 Frame::Do { breaks: more_breaks, cycles: more_cycles, .. },
             ) => {
-                breaks.extend(more_breaks);
-                cycles.extend(more_cycles);
+                unite(breaks, more_breaks);
+                unite(cycles, more_cycles);
             }
             (Frame::If { ends, .. }, Frame::If { ends: more, .. })
             | (Frame::Select { ends, .. }, Frame::Select { ends: more, .. }) => {
-                ends.extend(more);
+                unite(ends, more);
             }
             _ => {}
         }
     }
     first
+}
+
+/// Both branches carry what was there before them; without this each condition would double it.
+fn unite(nodes: &mut Vec<u32>, more: Vec<u32>) {
+    nodes.extend(more);
+    nodes.sort_unstable();
+    nodes.dedup();
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use rma_source::Span;
 
 use crate::parse::{
-    Attributes, Entity, ExprKind, Include, List, Mark, Name, StatementKind, Symbol, Tree, TypeSpec, UnitKind,
+    Attributes, BaseType, Entity, ExprKind, ImplicitRule, Include, Kind, List, Mark, Name, StatementKind,
+    Symbol, Tree, TypeSpec, UnitKind,
 };
 
 /// Index of a unit in its [`Model`].
@@ -27,8 +28,8 @@ pub struct Variable {
     pub shape: Option<List>,
     /// It holds characters, so that a parenthesis may be a substring.
     pub is_character: bool,
-    /// It is of a derived type.
-    pub is_derived: bool,
+    /// Its declared type.
+    pub spec: Option<TypeSpec>,
     /// The place in COMMON.
     pub common_place: Option<CommonPlace>,
     /// Index of its EQUIVALENCE set.
@@ -46,6 +47,15 @@ pub struct CommonPlace {
     pub block: Option<Symbol>,
     /// How many members stand before it.
     pub position: u32,
+}
+
+impl Variable {
+    fn set_type(&mut self, spec: Option<TypeSpec>) {
+        if let Some(spec) = spec {
+            self.is_character = spec.base == BaseType::Character;
+            self.spec = Some(spec);
+        }
+    }
 }
 
 /// One USE statement.
@@ -89,6 +99,8 @@ pub struct Unit {
     pub includes: Vec<Include>,
     /// IMPLICIT NONE stands in it.
     pub is_implicit_none: bool,
+    /// What its IMPLICIT statements say.
+    pub implicit: Vec<ImplicitRule>,
     /// EQUIVALENCE sets whose members are in COMMON through one of them.
     pub common_sets: Vec<u32>,
     n_equivalences: u32,
@@ -142,6 +154,31 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The type of a name of a unit that is declared or left to its first letter; `None` under IMPLICIT NONE and for
+    /// names that no declaration gives a type.
+    pub fn type_of(&self, tree: &Tree, id: UnitId, name: Symbol) -> Option<TypeSpec> {
+        let unit = self.unit(id);
+        if let Some(spec) = unit.variables.get(&name).and_then(|variable| variable.spec) {
+            return Some(spec);
+        }
+        let first = *tree.symbols.name(name).as_bytes().first()?;
+        let mut next = Some(unit);
+        while let Some(unit) = next {
+            let rule = unit.implicit.iter().rev().find(|rule| rule.first <= first && first <= rule.last);
+            if let Some(rule) = rule {
+                return Some(rule.spec);
+            }
+            if unit.is_implicit_none {
+                return None;
+            }
+            next = unit.parent.map(|parent| self.unit(parent));
+        }
+        let base = if (b'i'..=b'n').contains(&first) { BaseType::Integer } else { BaseType::Real };
+        Some(TypeSpec { base, kind: Kind::Default })
+    }
+}
+
 impl Unit {
     fn new(kind: UnitKind, name: Option<Name>, parent: Option<UnitId>) -> Unit {
         Unit {
@@ -154,6 +191,7 @@ impl Unit {
             uses: Vec::new(),
             includes: Vec::new(),
             is_implicit_none: false,
+            implicit: Vec::new(),
             common_sets: Vec::new(),
             n_equivalences: 0,
             has_contains: false,
@@ -302,7 +340,7 @@ impl Builder<'_> {
         use StatementKind as S;
         if self.n_interface > 0 {
             match kind {
-                S::Interface => self.n_interface += 1,
+                S::Interface { .. } => self.n_interface += 1,
                 S::EndInterface => {
                     self.n_interface -= 1;
                     self.n_interface_units = 0;
@@ -333,7 +371,7 @@ impl Builder<'_> {
                 if let (true, Some(name)) = (is_function, result.or(*name)) {
                     let variable = unit.variable(name.symbol);
                     variable.is_owned = true;
-                    variable.is_character |= *prefix == Some(TypeSpec::Character);
+                    variable.set_type(*prefix);
                 }
                 return;
             }
@@ -344,11 +382,11 @@ impl Builder<'_> {
                 self.end_unit(*kind);
                 return;
             }
-            S::Interface => {
+            S::Interface { .. } => {
                 self.n_interface = 1;
                 return;
             }
-            S::TypeDefinition => {
+            S::TypeDefinition(_) => {
                 self.is_type = true;
                 return;
             }
@@ -379,8 +417,7 @@ impl Builder<'_> {
                     let variable = unit.declare(entity, *attributes);
                     variable.is_owned = true;
                     variable.declared = Some(entity.name.span);
-                    variable.is_character |= *spec == TypeSpec::Character;
-                    variable.is_derived |= matches!(spec, TypeSpec::Derived(_));
+                    variable.set_type(Some(TypeSpec { kind: entity.length.unwrap_or(spec.kind), ..*spec }));
                     if variable.shape.is_none() {
                         variable.shape = *shape;
                     }
@@ -433,7 +470,10 @@ impl Builder<'_> {
                     }
                 }
             }
-            S::Implicit { is_none } => unit.is_implicit_none |= is_none,
+            S::Implicit { is_none, rules } => {
+                unit.is_implicit_none |= is_none;
+                unit.implicit.extend(rules);
+            }
             S::Use { module, has_only, names } => {
                 unit.uses.push(Use { module: module.symbol, has_only: *has_only, names: names.clone() });
             }

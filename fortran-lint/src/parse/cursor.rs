@@ -1,9 +1,14 @@
 //! Walks over the tokens of one statement and splits words where fixed form glued them. Never builds a tree.
 
+use std::cell::Cell;
+
 use rma_source::Span;
 
 use crate::form::{Form, LogicalLine};
 use crate::lex::{Token, TokenKind, lex};
+
+/// Characters of a token that a reason shows.
+const SHOWN_MAX: usize = 24;
 
 /// The tokens of one statement.
 pub(super) struct Cursor<'a> {
@@ -11,29 +16,47 @@ pub(super) struct Cursor<'a> {
     pub(super) form: Form,
     tokens: &'a mut Vec<Token>,
     at: usize,
+    /// One past the last byte of the statement in its line.
     end: usize,
+    /// The token at which the reading that came furthest failed, and what was expected there.
+    furthest: Cell<Option<(usize, &'static str)>>,
 }
 
-/// A statement, or a part of it, that is not understood.
+/// A statement, or a part of it, that is not understood. [`Cursor::fail`] makes it and remembers why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct NotUnderstood;
+pub(super) struct NotUnderstood(());
 
 pub(super) type Parsed<T> = Result<T, NotUnderstood>;
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(
-        line: &'a LogicalLine,
-        form: Form,
-        tokens: &'a mut Vec<Token>,
-        at: usize,
-        end: usize,
-    ) -> Cursor<'a> {
-        Cursor { line, form, tokens, at, end }
+    /// A cursor before the first of `tokens`, which are those of one statement.
+    pub(super) fn new(line: &'a LogicalLine, form: Form, tokens: &'a mut Vec<Token>) -> Cursor<'a> {
+        let end = tokens.last().map_or(0, |last| last.end as usize);
+        Cursor { line, form, tokens, at: 0, end, furthest: Cell::new(None) }
     }
 
-    /// Number of tokens that stand behind this statement; it stays the same when words are split.
-    pub(super) fn n_behind(&self) -> usize {
-        self.tokens.len() - self.end
+    /// What is expected at the token at hand is not there.
+    pub(super) fn fail(&self, expected: &'static str) -> NotUnderstood {
+        if self.furthest.get().is_none_or(|(at, _)| at <= self.at) {
+            self.furthest.set(Some((self.at, expected)));
+        }
+        NotUnderstood(())
+    }
+
+    /// What was expected where, in the reading that came furthest.
+    pub(super) fn reason(&self) -> String {
+        let Some((at, expected)) = self.furthest.get() else {
+            return "no statement looks like this".to_string();
+        };
+        match self.tokens.get(at) {
+            Some(&token) => {
+                let text = self.text_of(token);
+                let shown: String = text.chars().take(SHOWN_MAX).collect();
+                let rest = if shown.len() < text.len() { "…" } else { "" };
+                format!("{expected} is expected at `{shown}{rest}`")
+            }
+            None => format!("{expected} is expected at the end"),
+        }
     }
 
     pub(super) fn position(&self) -> usize {
@@ -44,9 +67,31 @@ impl<'a> Cursor<'a> {
         self.at = at;
     }
 
+    /// Goes back to a token and undoes the splitting of words from there on.
+    pub(super) fn restart(&mut self, at: usize) {
+        self.at = at;
+        let Some(start) = self.tokens.get(at).map(|token| token.start as usize) else { return };
+        self.tokens.truncate(at);
+        lex(self.line.text(), start, self.end, self.tokens);
+    }
+
+    /// Passes the name at hand.
+    pub(super) fn name(&mut self) -> Parsed<(&'a str, Span)> {
+        if self.kind(0) != TokenKind::Word {
+            return Err(self.fail("a name"));
+        }
+        let name = (self.word(0), self.span());
+        self.at += 1;
+        Ok(name)
+    }
+
+    /// Nothing may follow.
+    pub(super) fn expect_end(&self) -> Parsed<()> {
+        if self.is_end() { Ok(()) } else { Err(self.fail("the end of the statement")) }
+    }
+
     pub(super) fn token(&self, ahead: usize) -> Option<Token> {
-        let at = self.at + ahead;
-        if at < self.end { self.tokens.get(at).copied() } else { None }
+        self.tokens.get(self.at + ahead).copied()
     }
 
     pub(super) fn kind(&self, ahead: usize) -> TokenKind {
@@ -66,7 +111,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn is_end(&self) -> bool {
-        self.at >= self.end
+        self.at >= self.tokens.len()
     }
 
     pub(super) fn bump(&mut self) {
@@ -74,7 +119,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn skip_to_end(&mut self) {
-        self.at = self.end;
+        self.at = self.tokens.len();
     }
 
     pub(super) fn eat(&mut self, kind: TokenKind) -> bool {
@@ -86,7 +131,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn expect(&mut self, kind: TokenKind) -> Parsed<()> {
-        if self.eat(kind) { Ok(()) } else { Err(NotUnderstood) }
+        if self.eat(kind) { Ok(()) } else { Err(self.fail(shown(kind))) }
     }
 
     /// The place of the token at hand, or of the end of the statement.
@@ -135,9 +180,7 @@ impl<'a> Cursor<'a> {
         let mut rest = Vec::with_capacity(2);
         lex(self.line.text(), start + length, end, &mut rest);
         self.tokens[self.at].end = (start + length) as u32;
-        let n = rest.len();
         self.tokens.splice(self.at + 1..self.at + 1, rest);
-        self.end += n;
         self.at += 1;
     }
 
@@ -194,5 +237,23 @@ impl<'a> Cursor<'a> {
             }
             i += 1;
         }
+    }
+}
+
+/// A token as a reason names it.
+fn shown(kind: TokenKind) -> &'static str {
+    match kind {
+        TokenKind::Open => "`(`",
+        TokenKind::Close => "`)`",
+        TokenKind::OpenBracket => "`[`",
+        TokenKind::CloseBracket => "`]`",
+        TokenKind::Comma => "`,`",
+        TokenKind::Colon => "`:`",
+        TokenKind::DoubleColon => "`::`",
+        TokenKind::Equals => "`=`",
+        TokenKind::Arrow => "`=>`",
+        TokenKind::Slash => "`/`",
+        TokenKind::Minus => "`-`",
+        _ => "another token",
     }
 }

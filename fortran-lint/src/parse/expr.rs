@@ -2,7 +2,7 @@
 
 use rma_source::Span;
 
-use super::cursor::{Cursor, NotUnderstood, Parsed};
+use super::cursor::{Cursor, Parsed};
 use super::tree::{ExprId, ExprKind, List, Literal, Symbol, Tree};
 use crate::lex::TokenKind as T;
 
@@ -20,17 +20,21 @@ impl<'t> Expressions<'t> {
         Expressions { tree, depth: 0 }
     }
 
-    fn nested<R>(&mut self, inner: impl FnOnce(&mut Self) -> Parsed<R>) -> Parsed<R> {
+    fn nested<R>(
+        &mut self,
+        c: &mut Cursor<'_>,
+        inner: impl FnOnce(&mut Self, &mut Cursor<'_>) -> Parsed<R>,
+    ) -> Parsed<R> {
         if self.depth >= DEPTH_MAX {
-            return Err(NotUnderstood);
+            return Err(c.fail("less nesting"));
         }
         self.depth += 1;
-        let result = inner(self);
+        let result = inner(self, c);
         self.depth -= 1;
         result
     }
 
-    fn intern(&mut self, text: &str) -> Symbol {
+    pub(super) fn intern(&mut self, text: &str) -> Symbol {
         self.tree.symbols.intern(text)
     }
 
@@ -62,9 +66,10 @@ impl<'t> Expressions<'t> {
         Ok(self.tree.add(ExprKind::Operation { operators, operands }, start.to(c.last_span())))
     }
 
-    fn operand(&mut self, c: &mut Cursor<'_>) -> Parsed<ExprId> {
+    /// A literal, a variable, a function reference, or what stands in parentheses.
+    pub(super) fn operand(&mut self, c: &mut Cursor<'_>) -> Parsed<ExprId> {
         let start = c.span();
-        let token = c.token(0).ok_or(NotUnderstood)?;
+        let token = c.token(0).ok_or_else(|| c.fail("an expression"))?;
         match token.kind {
             T::Word => {
                 // A kind before a literal (c_'x'), and the letters of b'01'.
@@ -102,7 +107,7 @@ impl<'t> Expressions<'t> {
                 let literal = match c.text_of(token) {
                     ".true." => Literal::True,
                     ".false." => Literal::False,
-                    _ => return Err(NotUnderstood),
+                    _ => return Err(c.fail("an operand")),
                 };
                 c.bump();
                 // The kind of .true._4.
@@ -114,7 +119,8 @@ impl<'t> Expressions<'t> {
             T::Open => self.parenthesis(c),
             T::OpenBracket => {
                 c.bump();
-                let items = self.nested(|this| this.array_items(c, |c| c.kind(0) == T::CloseBracket))?;
+                let items =
+                    self.nested(c, |this, c| this.array_items(c, |c| c.kind(0) == T::CloseBracket))?;
                 c.expect(T::CloseBracket)?;
                 Ok(self.tree.add(ExprKind::Array(items), start.to(c.last_span())))
             }
@@ -123,22 +129,18 @@ impl<'t> Expressions<'t> {
                 let name = self.intern(c.word(0));
                 c.bump();
                 c.bump();
-                let value = self.nested(|this| this.expr(c))?;
+                let value = self.nested(c, |this, c| this.expr(c))?;
                 c.expect(T::Close)?;
                 Ok(self.tree.add(ExprKind::Percent { name, value }, start.to(c.last_span())))
             }
-            _ => Err(NotUnderstood),
+            _ => Err(c.fail("an expression")),
         }
     }
 
     /// A name with its subscripts, arguments and components.
     pub(super) fn designator(&mut self, c: &mut Cursor<'_>) -> Parsed<ExprId> {
-        let span = c.span();
-        if c.kind(0) != T::Word {
-            return Err(NotUnderstood);
-        }
-        let symbol = self.intern(c.word(0));
-        c.bump();
+        let (name, span) = c.name()?;
+        let symbol = self.intern(name);
         let id = self.tree.add(ExprKind::Name(symbol), span);
         self.trailers(c, id)
     }
@@ -151,13 +153,8 @@ impl<'t> Expressions<'t> {
                     let args = self.arguments(c)?;
                     id = self.tree.add(ExprKind::Reference { base: id, args }, start.to(c.last_span()));
                 }
-                T::OpenBracket => {
-                    // An image selector: the object stays the same.
-                    let behind = c.matching(0).ok_or(NotUnderstood)?;
-                    for _ in 0..behind {
-                        c.bump();
-                    }
-                }
+                // An image selector: the object stays the same.
+                T::OpenBracket => self.codimensions(c)?,
                 T::Percent | T::Dot if c.kind(1) == T::Word => {
                     c.bump();
                     let name = self.intern(c.word(0));
@@ -167,13 +164,26 @@ impl<'t> Expressions<'t> {
                 _ => return Ok(id),
             }
         }
-        Err(NotUnderstood)
+        Err(c.fail("fewer subscripts and components"))
+    }
+
+    /// `[ … ]` of a coarray.
+    pub(super) fn codimensions(&mut self, c: &mut Cursor<'_>) -> Parsed<()> {
+        c.expect(T::OpenBracket)?;
+        self.nested(c, |this, c| {
+            this.argument(c)?;
+            while c.eat(T::Comma) {
+                this.argument(c)?;
+            }
+            Ok(())
+        })?;
+        c.expect(T::CloseBracket)
     }
 
     /// `( … )` behind a name.
     pub(super) fn arguments(&mut self, c: &mut Cursor<'_>) -> Parsed<List> {
         c.expect(T::Open)?;
-        let items = self.nested(|this| {
+        let items = self.nested(c, |this, c| {
             let mut items = Vec::new();
             while c.kind(0) != T::Close {
                 items.push(this.argument(c)?);
@@ -191,11 +201,11 @@ impl<'t> Expressions<'t> {
     }
 
     /// One subscript, section or actual argument.
-    fn argument(&mut self, c: &mut Cursor<'_>) -> Parsed<ExprId> {
+    pub(super) fn argument(&mut self, c: &mut Cursor<'_>) -> Parsed<ExprId> {
         let start = c.span();
         match c.kind(0) {
             T::Comma => return Ok(self.tree.add(ExprKind::Missing, start)),
-            T::Star if matches!(c.kind(1), T::Comma | T::Close) => {
+            T::Star if matches!(c.kind(1), T::Comma | T::Close | T::CloseBracket) => {
                 c.bump();
                 return Ok(self.tree.add(ExprKind::Star, start));
             }
@@ -205,7 +215,7 @@ impl<'t> Expressions<'t> {
             }
             T::Star | T::Ampersand if c.kind(1) == T::Int => {
                 c.bump();
-                let label = c.eat_digits().ok_or(NotUnderstood)?;
+                let label = c.eat_digits().ok_or_else(|| c.fail("a label"))?;
                 return Ok(self.tree.add(ExprKind::AlternateReturn(label), start.to(c.last_span())));
             }
             T::Word if c.kind(1) == T::Equals => {
@@ -229,7 +239,7 @@ impl<'t> Expressions<'t> {
             _ => Some(self.expr(c)?),
         };
         if !matches!(c.kind(0), T::Colon | T::DoubleColon) {
-            return low.ok_or(NotUnderstood);
+            return low.ok_or_else(|| c.fail("an expression"));
         }
         let is_double = c.kind(0) == T::DoubleColon;
         c.bump();
@@ -237,7 +247,7 @@ impl<'t> Expressions<'t> {
         let mut high = None;
         let mut has_stride = is_double;
         if !is_double {
-            if c.kind(0) == T::Star && matches!(c.kind(1), T::Comma | T::Close) {
+            if c.kind(0) == T::Star && matches!(c.kind(1), T::Comma | T::Close | T::CloseBracket) {
                 // The upper bound of an assumed size.
                 let span = c.span();
                 c.bump();
@@ -258,7 +268,7 @@ impl<'t> Expressions<'t> {
     fn parenthesis(&mut self, c: &mut Cursor<'_>) -> Parsed<ExprId> {
         let start = c.span();
         c.expect(T::Open)?;
-        self.nested(|this| {
+        self.nested(c, |this, c| {
             if c.kind(0) == T::Slash {
                 c.bump();
                 let items = this.array_items(c, |c| c.kind(0) == T::Slash && c.kind(1) == T::Close)?;
@@ -301,17 +311,7 @@ impl<'t> Expressions<'t> {
 
     fn array_items(&mut self, c: &mut Cursor<'_>, ends: impl Fn(&Cursor<'_>) -> bool) -> Parsed<List> {
         // A type in front: [character(3) :: 'a', 'b'].
-        let close = c.find_outside(0, |kind| {
-            matches!(kind, T::DoubleColon | T::Comma | T::Close | T::CloseBracket | T::End)
-        });
-        if let Some(at) = close
-            && c.kind(at) == T::DoubleColon
-            && c.kind(0) == T::Word
-        {
-            for _ in 0..=at {
-                c.bump();
-            }
-        }
+        self.type_before_colons(c)?;
         let mut items = Vec::new();
         while !ends(c) {
             items.push(self.expr(c)?);

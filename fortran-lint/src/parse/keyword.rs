@@ -8,6 +8,7 @@ use crate::form::Form;
 /// In fixed form the longest one that the text begins with is meant, since blanks say nothing there.
 const KEYWORDS: &[&str] = &[
     "abstractinterface",
+    "accept",
     "allocatable",
     "allocate",
     "assign",
@@ -139,6 +140,7 @@ const KEYWORDS: &[&str] = &[
     "selectrank",
     "selecttype",
     "sequence",
+    "simple",
     "static",
     "stop",
     "structure",

@@ -5,16 +5,17 @@ mod expr;
 mod keyword;
 mod statement;
 mod tree;
+mod types;
 
 #[cfg(test)]
 mod test;
 
 pub use tree::*;
 
-use crate::form::{DirectiveKind, Form, Item, LogicalLine, Macros, Reader, detect};
-use crate::lex::{Token, TokenKind, lex};
+use crate::form::{DirectiveKind, Form, Item, LOGICAL_LINE_BYTES_MAX, LogicalLine, Macros, Reader, detect};
+use crate::lex::{Lexer, Token, TokenKind};
 use crate::source::{Origin, Reading, expand};
-use cursor::{Cursor, NotUnderstood};
+use cursor::Cursor;
 
 /// Statements not understood from which on a free-form file is read in fixed form as well.
 const UNKNOWN_MIN: usize = 5;
@@ -82,6 +83,7 @@ fn parse_text(text: &[u8], origin: Origin, macros: Macros) -> Tree {
             },
         }
     }
+    parser.tree.shrink();
     parser.tree
 }
 
@@ -97,6 +99,56 @@ struct FileParser<'a> {
 impl FileParser<'_> {
     /// Parses the statements of the logical line that was read last.
     fn statement(&mut self) {
+        let is_optional = self.line.is_optional;
+        if is_optional {
+            self.tree.mark(Mark::If);
+        }
+        let before = self.tree.statements.len();
+        let n_marks = self.tree.marks.len();
+        self.surely();
+        if self.reader.has_branches() {
+            self.last_branches(before, n_marks);
+        }
+        if is_optional {
+            // What is no statement is a comment indeed.
+            if has_unknown(&self.tree, before) {
+                self.tree.statements.truncate(before);
+            }
+            self.tree.mark(Mark::EndIf);
+        }
+    }
+
+    /// Parses the line again with the last branches of the conditions inside it; its first reading begins at
+    /// the statement `before` and the mark `n_marks`. Both readings are kept as branches beside each other, or the one that is understood.
+    fn last_branches(&mut self, before: usize, n_marks: usize) {
+        let text = self.line.text().to_string();
+        self.reader.again_last(&mut self.line);
+        if self.line.text() == text {
+            return;
+        }
+        let (middle, n_marks_middle) = (self.tree.statements.len(), self.tree.marks.len());
+        self.surely();
+        if has_unknown(&self.tree, middle) {
+            self.tree.statements.truncate(middle);
+            self.tree.marks.truncate(n_marks_middle);
+        } else if has_unknown(&self.tree, before) {
+            self.tree.statements.drain(before..middle);
+            self.tree.marks.truncate(n_marks);
+        } else if !self.tree.statements[before..]
+            .iter()
+            .all(|statement| may_stand_beside_another(&statement.kind))
+        {
+            self.tree.statements.truncate(middle);
+            self.tree.marks.truncate(n_marks_middle);
+        } else if middle < self.tree.statements.len() {
+            self.tree.marks.insert(n_marks_middle, (middle as u32, Mark::Else));
+            self.tree.marks.insert(n_marks, (before as u32, Mark::If));
+            self.tree.mark(Mark::EndIf);
+        }
+    }
+
+    /// Parses the statements of a line that is no comment.
+    fn surely(&mut self) {
         if self.line.has_macros() && self.with_macros() {
             return;
         }
@@ -149,50 +201,67 @@ impl FileParser<'_> {
     }
 }
 
+/// Whether two readings of a statement may both be kept. What opens, closes or counts something is read once, with the
+/// first branches of the conditions inside it.
+fn may_stand_beside_another(kind: &StatementKind) -> bool {
+    use StatementKind as S;
+    matches!(
+        kind,
+        S::Assignment { .. }
+            | S::PointerAssignment { .. }
+            | S::Call { .. }
+            | S::IfStatement(_)
+            | S::Masked(_)
+            | S::Io { .. }
+            | S::Allocate(_)
+            | S::Deallocate(_)
+            | S::Nullify(_)
+            | S::Declaration { .. }
+            | S::Attribute { .. }
+            | S::Data(_)
+            | S::Use { .. }
+    )
+}
+
 fn has_unknown(tree: &Tree, from: usize) -> bool {
     tree.statements[from..].iter().any(|statement| matches!(statement.kind, StatementKind::Unknown))
 }
 
+/// Parses the statements of a logical line, of which several are separated by `;`.
 fn parse_statements(tree: &mut Tree, line: &LogicalLine, tokens: &mut Vec<Token>, form: Form) {
-    tokens.clear();
-    let text = line.text();
-    lex(text, 0, text.len(), tokens);
+    let mut lexer = Lexer::new(line.text());
     let mut label = line.label;
-    let mut at = 0;
-    // The number of tokens behind a statement stays the same while its words are split.
-    while at < tokens.len() {
-        let length = tokens[at..].iter().position(|token| token.kind == TokenKind::Semicolon);
-        let end = length.map_or(tokens.len(), |length| at + length);
-        if at < end {
-            let mut cursor = Cursor::new(line, form, tokens, at, end);
+    loop {
+        // Each statement has its tokens to itself, so that splitting a word costs no more in a long line.
+        tokens.clear();
+        let has_more = lexer.statement(tokens);
+        if !tokens.is_empty() {
+            let mut cursor = Cursor::new(line, form, tokens);
             if form == Form::Free && cursor.kind(0) == TokenKind::Int && cursor.kind(1) != TokenKind::End {
                 label = cursor.eat_digits();
             }
-            let n_behind = parse_one(tree, &mut cursor, label.take(), line);
-            at = tokens.len() - n_behind;
-        } else {
-            at = end;
+            parse_one(tree, &mut cursor, label.take());
         }
-        at += 1;
+        if !has_more {
+            return;
+        }
     }
 }
 
-/// Parses one statement; returns the number of tokens behind it.
-fn parse_one(tree: &mut Tree, cursor: &mut Cursor<'_>, label: Option<u32>, line: &LogicalLine) -> usize {
-    let start = cursor.position();
+fn parse_one(tree: &mut Tree, cursor: &mut Cursor<'_>, label: Option<u32>) {
     let before = tree.statements.len();
+    let start = cursor.position();
     let span = cursor.span();
-    let result = match line.is_too_long {
-        true => Err(NotUnderstood),
-        false => statement::parse(tree, cursor, label),
+    let reason = match cursor.line.is_too_long {
+        true => Some(format!("the line is longer than {LOGICAL_LINE_BYTES_MAX} bytes")),
+        false => statement::parse(tree, cursor, label).err().map(|_| cursor.reason()),
     };
-    let n_behind = cursor.n_behind();
-    if result.is_err() {
+    if let Some(reason) = reason {
         tree.statements.truncate(before);
         cursor.rewind(start);
         cursor.skip_to_end();
         let span = span.to(cursor.last_span());
+        tree.reasons.insert(before as u32, reason.into());
         tree.statements.push(Statement { kind: StatementKind::Unknown, label, span });
     }
-    n_behind
 }

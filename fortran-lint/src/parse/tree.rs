@@ -176,15 +176,62 @@ pub struct Statement {
     pub span: Span,
 }
 
-/// Declared type, as far as the rules care.
+/// What a type is before its kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TypeSpec {
-    /// A number or logical.
-    Numeric,
-    /// Characters: a parenthesis may be a substring.
+pub enum BaseType {
+    /// INTEGER
+    Integer,
+    /// REAL
+    Real,
+    /// DOUBLE PRECISION
+    DoublePrecision,
+    /// COMPLEX
+    Complex,
+    /// DOUBLE COMPLEX
+    DoubleComplex,
+    /// LOGICAL
+    Logical,
+    /// CHARACTER: a parenthesis may be a substring.
     Character,
-    /// A derived type, by name where it has one.
+    /// BYTE of DEC Fortran.
+    Byte,
+    /// A derived type, by name where it has one; `TYPE(*)` and `CLASS(*)` have none.
     Derived(Option<Symbol>),
+    /// A procedure.
+    Procedure,
+    /// Whatever the preprocessor makes of a macro.
+    Macro,
+}
+
+/// Kind of a number, or length of characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Not given.
+    Default,
+    /// `*8`
+    Bytes(u32),
+    /// `(8)`, `(kind=wp)`, `(len=n)`
+    Value(ExprId),
+}
+
+/// Declared type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TypeSpec {
+    /// The type.
+    pub base: BaseType,
+    /// Its kind or length.
+    pub kind: Kind,
+}
+
+/// What IMPLICIT gives to names by their first letters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ImplicitRule {
+    /// The first letter.
+    pub first: u8,
+    /// The last letter.
+    pub last: u8,
+    /// The type.
+    pub spec: TypeSpec,
 }
 
 /// Attributes of a declaration, one bit each.
@@ -266,6 +313,8 @@ pub struct Entity {
     pub name: Name,
     /// Bounds, where the declaration gives them.
     pub shape: Option<List>,
+    /// A length or kind of its own, as in `c*4`.
+    pub length: Option<Kind>,
     /// It has an initial value, which implies SAVE.
     pub is_initialised: bool,
 }
@@ -365,11 +414,16 @@ pub enum StatementKind {
     /// END of a program unit; `None` for the bare word.
     EndUnit(Option<UnitKind>),
     /// INTERFACE
-    Interface,
+    Interface {
+        /// The name that its procedures share, where it is a name.
+        generic: Option<Name>,
+    },
+    /// Procedures that share the name of their INTERFACE, or are bound to a type.
+    Specific(Vec<Name>),
     /// END INTERFACE
     EndInterface,
-    /// TYPE definition, or a DEC STRUCTURE.
-    TypeDefinition,
+    /// TYPE definition, or a DEC STRUCTURE, with its name where it has one.
+    TypeDefinition(Option<Name>),
     /// END TYPE
     EndType,
     /// A type declaration.
@@ -394,10 +448,21 @@ pub enum StatementKind {
     Common(Vec<CommonBlock>),
     /// EQUIVALENCE
     Equivalence(Vec<List>),
-    /// IMPLICIT; `true` for IMPLICIT NONE.
+    /// IMPLICIT
     Implicit {
         /// It is IMPLICIT NONE.
         is_none: bool,
+        /// The types of letters.
+        rules: Vec<ImplicitRule>,
+    },
+    /// NAMELIST: groups and their members.
+    Namelist(Vec<(Name, Vec<Name>)>),
+    /// `ASSIGN label TO variable`
+    Assign {
+        /// The label.
+        label: u32,
+        /// The variable.
+        variable: ExprId,
     },
     /// USE
     Use {
@@ -581,6 +646,8 @@ pub struct Tree {
     pub includes: Vec<(u32, Include)>,
     /// The way from places to files.
     pub origin: Origin,
+    /// Why statements were not understood, by their indices.
+    pub reasons: HashMap<u32, Box<str>>,
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
 }
@@ -594,6 +661,7 @@ impl Tree {
             marks: Vec::new(),
             includes: Vec::new(),
             origin,
+            reasons: HashMap::new(),
             exprs: Vec::new(),
             lists: Vec::new(),
         }
@@ -613,6 +681,11 @@ impl Tree {
         self.marks.push((at, mark));
     }
 
+    /// Whether a file that may define macros was not found so far.
+    pub(super) fn has_missing_files(&self) -> bool {
+        self.includes.iter().any(|(_, include)| include.inclusion == Inclusion::Missing)
+    }
+
     /// Says of the INCLUDE lines from `from` on whether their files were read.
     pub(super) fn note_inclusions(&mut self, from: usize) {
         for statement in &mut self.statements[from..] {
@@ -620,6 +693,13 @@ impl Tree {
                 *inclusion = self.origin.inclusion(statement.span.start);
             }
         }
+    }
+
+    /// Gives back room that was taken for growth: a run holds the trees of all files.
+    pub(super) fn shrink(&mut self) {
+        self.statements.shrink_to_fit();
+        self.exprs.shrink_to_fit();
+        self.lists.shrink_to_fit();
     }
 
     /// How many statements were not understood.

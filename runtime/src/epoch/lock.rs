@@ -143,20 +143,51 @@ impl<T: Element> Window<T> {
     }
 }
 
+/// What completes transfers under a lock of one rank.
+macro_rules! flushes {
+    () => {
+        /// Completes the transfers so far at both sides without giving the lock back, and opens what they brought: whoever is
+        /// told of it afterwards sees what they did.
+        ///
+        /// # Errors
+        /// The error that `pending` holds; `PeerLost`, if a transfer could not be finished.
+        #[track_caller]
+        #[inline]
+        pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
+            self.window.hook("flush", Some(self.target), || None);
+            self.window.flush("flush", self.target)?;
+            pending.deliver(&Closed::new())
+        }
+
+        /// Completes the transfers so far at this side, and opens what they brought. The target may not have everything yet.
+        ///
+        /// # Errors
+        /// As `flush`.
+        #[track_caller]
+        #[inline]
+        pub fn flush_local<R: Deliver>(&self, pending: R) -> Result<R::Output> {
+            self.window.hook("flush_local", Some(self.target), || None);
+            self.window.flush_local("flush_local", self.target)?;
+            pending.deliver(&Closed::new())
+        }
+
+        /// Makes this rank's stores gettable, and what others have put loadable, without giving the lock back (WIN_SYNC).
+        ///
+        /// # Errors
+        /// `StoreDuringUpdate` while a local view of the window lives.
+        #[track_caller]
+        pub fn sync(&self) -> Result<()> {
+            self.window.hook("sync", None, || None);
+            self.window.sync("sync")
+        }
+    };
+}
+
 impl<'scope, T: Element> LockEpoch<'scope, T> {
     transfers!('scope, <>, 'scope);
     get_into_buffers!('scope);
 
-    /// Completes the transfers so far without giving the lock back, and opens what they brought.
-    ///
-    /// # Errors
-    /// The error that `pending` holds; `PeerLost`, if a transfer could not be finished.
-    #[track_caller]
-    pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
-        self.window.hook("flush", Some(self.target), || None);
-        self.window.flush("flush", self.target)?;
-        pending.deliver(&Closed::new())
-    }
+    flushes!();
 
     /// The rank whose window is locked.
     pub fn target(&self) -> Rank {
@@ -172,16 +203,7 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
 impl<'w, T: Element> Lock<'w, T> {
     transfers!('w, <'call>, 'call);
 
-    /// Completes the transfers so far without giving the lock back, and opens what they brought.
-    ///
-    /// # Errors
-    /// As [`LockEpoch::flush`].
-    #[track_caller]
-    pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
-        self.window.hook("flush", Some(self.target), || None);
-        self.window.flush("flush", self.target)?;
-        pending.deliver(&Closed::new())
-    }
+    flushes!();
 
     /// Gives the lock back (UNLOCK, RMA_UNLOCK, WINDOWUNLOCK, WIN_UNLOCK). What the transfers took is the caller's again.
     ///

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Window;
-use super::raw::{Begins, LocalView, LocalViewMut, RawWindow, Shape};
+use super::raw::{Atomicity, Begins, LocalView, LocalViewMut, RawWindow, Shape};
 use crate::element::Element;
 use crate::error::Result;
 use crate::team::Team;
@@ -73,7 +73,8 @@ impl<T: Element> Window<T> {
             bytes: 0,
             capacity: Some(capacity.saturating_mul(size_of::<T>())),
             unit: size_of::<T>(),
-            basic: T::TYPE,
+            element: const { &T::SHAPE },
+            atomicity: Atomicity::default(),
             begins: Begins::Private,
         };
         RawWindow::allocate(team, shape, Ok(None)).map(Window::over).map_err(|refused| refused.error)

@@ -4,6 +4,7 @@
 mod disk;
 mod files;
 mod git;
+mod progress;
 mod save;
 mod settings;
 
@@ -16,7 +17,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use fortran_lint::baseline::Baseline;
 use fortran_lint::changed::keep_touched;
-use fortran_lint::check::{FileReport, Input, check};
+use fortran_lint::check::{FileReport, Input, check, check_watched};
 use fortran_lint::dataflow::Binding;
 use fortran_lint::finding::Level;
 use fortran_lint::fix;
@@ -24,6 +25,7 @@ use fortran_lint::form::Form;
 use fortran_lint::options::{BINDINGS, FORMS, LEVELS, STANDARDS, Standard};
 use fortran_lint::report::{Summary, github, json, overview, sarif, text};
 use fortran_lint::rules::{ADVICE, RULES, Role, find};
+use progress::Progress;
 use rma_source::render::Colour;
 
 use settings::Group;
@@ -239,7 +241,12 @@ fn run_check(arguments: &CheckArguments) -> Result<ExitCode, String> {
                 has_failed |= !deliver(arguments, group, &outcome);
                 outcome.reports
             }
-            false => check(&group.inputs, &group.options),
+            false => {
+                let progress = Progress::new(2 * group.inputs.len());
+                let reports = check_watched(&group.inputs, &group.options, &|n_done| progress.show(n_done));
+                progress.clear();
+                reports
+            }
         };
         let left_out = filter(&mut own);
         summary.known += left_out.known;

@@ -97,7 +97,7 @@ impl Kind {
     }
 
     /// Makes a window of this kind. The only place that knows how.
-    fn window<T: rma::Element>(self, team: &Team) -> Result<Window<T>, Failure> {
+    fn window<T: rma::Basic>(self, team: &Team) -> Result<Window<T>, Failure> {
         match self {
             Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
             Kind::Create => {

@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{RawWindow, Target};
-use crate::element::Element;
+use crate::element::{Element, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
 use crate::team::{Mover, OpenEpochs};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::BLOCK_ALIGNMENT;
+use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Segment};
 
 /// Bytes of the two copies that are compared at a time.
 const COMPARED_BYTES: usize = 1024;
@@ -64,16 +64,19 @@ impl Private {
     /// # Errors
     /// `System` if there is none.
     pub(crate) fn zeroed<T: Element>(len: usize) -> Result<Private> {
-        let alignment = BLOCK_ALIGNMENT as usize;
-        let mut memory = Vec::<T>::new();
-        let padded = len.saturating_add(alignment / size_of::<T>());
-        if memory.try_reserve_exact(padded).is_err() {
+        /// Elements need not divide the alignment, so the memory is made of what has it.
+        #[derive(Clone, Copy)]
+        #[repr(align(64))]
+        struct Line(#[expect(dead_code, reason = "it stands for its bytes")] [u8; 64]);
+        const { assert!(align_of::<Line>() == BLOCK_ALIGNMENT as usize, "as window memory is") }
+        let lines = len.checked_mul(size_of::<T>()).map(|bytes| bytes.div_ceil(size_of::<Line>()));
+        let mut memory = Vec::<Line>::new();
+        if lines.is_none_or(|lines| memory.try_reserve_exact(lines).is_err()) {
             let note = format!("no memory for {len} elements");
             return Err(Error::new(ErrorKind::System, "window allocation").note(note));
         }
-        memory.resize(padded, T::default());
-        let skipped = memory.as_ptr().align_offset(alignment);
-        let start = memory.as_mut_ptr().wrapping_add(skipped).cast();
+        memory.resize(lines.unwrap_or(0), Line([0; 64]));
+        let start = memory.as_mut_ptr().cast();
         Ok(Private { start, memory: Kept::Runtime(Box::new(memory)) })
     }
 
@@ -175,6 +178,11 @@ impl Marked {
     #[inline(always)]
     fn of(self, context: &RankContext, bytes: usize) -> Marks<'_> {
         Marks::new(context.segment().shared_slice(self.offset, self.words), bytes)
+    }
+
+    /// Marks bytes of the window of this length.
+    pub(super) fn note(self, segment: &Segment, bytes: usize, start: usize, len: usize) {
+        Marks::new(segment.shared_slice(self.offset, self.words), bytes).add(start, len);
     }
 
     /// Where the words end.
@@ -456,7 +464,7 @@ impl RawWindow {
                     let note = format!("no memory for {len} elements");
                     return Err(self.error(ErrorKind::System, call).note(note));
                 }
-                copy.resize(len, T::default());
+                copy.resize(len, zeroed());
                 self.read(call, 0, &mut copy)?;
                 Ok(copy)
             }

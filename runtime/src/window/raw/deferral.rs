@@ -168,17 +168,9 @@ impl RawWindow {
         }
     }
 
-    /// Completes the transfers of a lock epoch: it is let in for that.
-    #[track_caller]
-    #[inline]
-    pub(crate) fn flush(&self, call: &'static str, target: Rank) -> Result<()> {
-        let at = self.check_rank(call, target)?;
-        if self.targets[at].access.get() == Access::Promised {
-            self.keep_promise(call, at)?;
-        }
-        // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
-        self.let_arrive();
-        Ok(())
+    /// Whether transfers to a target may be kept until its epoch is let in.
+    pub(crate) fn is_kept(&self, target: Rank) -> bool {
+        self.targets.get(target.index()).is_some_and(|there| there.access.get() == Access::Promised)
     }
 
     /// What an opening call is to do, from what it was given and what the job makes of that.

@@ -94,7 +94,7 @@ impl RawWindow {
 
     /// Elements of the own part.
     fn own_len<T: Element>(&self) -> usize {
-        debug_assert_eq!(self.basic, T::TYPE);
+        debug_assert_eq!(self.element.code(), T::SHAPE.code());
         self.targets[self.me].bytes / size_of::<T>()
     }
 
@@ -403,13 +403,13 @@ impl<T: Element> Drop for LocalViewMut<'_, T> {
     }
 }
 
-impl<T: Element> fmt::Debug for LocalView<'_, T> {
+impl<T: Element + fmt::Debug> fmt::Debug for LocalView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<T: Element> fmt::Debug for LocalViewMut<'_, T> {
+impl<T: Element + fmt::Debug> fmt::Debug for LocalViewMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

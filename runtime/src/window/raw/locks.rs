@@ -13,7 +13,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::info::{Info, Terms};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
-use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -22,8 +21,9 @@ impl RawWindow {
     ///
     /// On x86-64 an exclusive lock that is free costs one `lock cmpxchg`, and its unlock one `lock xadd`, whose result says
     /// whether somebody waits: two locked instructions a pair, about half of its time. The rest is some 75 and 40
-    /// instructions without a call: tests of what this handle has open, and the new word by shifts and masks. A shared lock
-    /// adds one plain store on each side, the record that tells who holds it.
+    /// instructions without a call: tests of what this handle has open, the new word by shifts and masks, and the six
+    /// registers that the function saves because it also waits. A shared lock adds one plain store on each side, the record
+    /// that tells who holds it.
     #[track_caller]
     #[inline]
     pub(crate) fn lock(&self, call: &'static str, target: Rank, kind: LockKind) -> Result<()> {
@@ -74,6 +74,9 @@ impl RawWindow {
     #[inline(always)]
     pub(super) fn take_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let sharing = kind.sharing();
+        if self.targets[at].remote {
+            return self.ask_for_lock(call, at, kind, true);
+        }
         self.announce_share(at, kind);
         let granted = self.control(at).word.0.request(self.me as u32, sharing, self.plan.slots);
         if granted != Ok(Request::Granted) {
@@ -86,6 +89,9 @@ impl RawWindow {
     /// Has the lock of a target if nobody else has it or waits for it.
     #[track_caller]
     fn try_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
+        if self.targets[at].remote {
+            return self.ask_for_lock(call, at, kind, false);
+        }
         self.announce_share(at, kind);
         match self.control(at).word.0.try_lock(self.me as u32, kind.sharing()) {
             Ok(()) => {
@@ -96,6 +102,19 @@ impl RawWindow {
                 self.withdraw_share(at);
                 Err(self.lock_error(call, at, refusal).target(Rank(at as u32)))
             }
+        }
+    }
+
+    /// Has the lock of a target that shares no memory with this rank, or finds out that it can't be had.
+    #[cold]
+    #[track_caller]
+    fn ask_for_lock(&self, call: &'static str, at: usize, kind: LockKind, waits: bool) -> Result<()> {
+        match self.lock_remote(call, at, kind.sharing(), waits)? {
+            Ok(()) => {
+                self.hold(at, kind);
+                Ok(())
+            }
+            Err((refusal, holder)) => Err(self.lock_refused(call, refusal, holder).target(Rank(at as u32))),
         }
     }
 
@@ -149,12 +168,19 @@ impl RawWindow {
     fn nest(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let here = &self.targets[at];
         if (here.access.get(), kind) == (Access::Shared, LockKind::Exclusive) {
-            if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
-                return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+            match here.remote {
+                true => self.upgrade_remote(call, at)?.map_err(|(refusal, holder)| {
+                    self.lock_refused(call, refusal, holder).target(Rank(at as u32))
+                })?,
+                false => {
+                    if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
+                        return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+                    }
+                    // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
+                    self.peer(at, self.me).shares.store(0, Ordering::Release);
+                }
             }
             here.access.set(Access::Exclusive);
-            // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
-            self.peer(at, self.me).shares.store(0, Ordering::Release);
         }
         here.nested.set(here.nested.get() + 1);
         Ok(())
@@ -171,16 +197,19 @@ impl RawWindow {
             return Ok(());
         }
         let sharing = match here.access.get() {
+            Access::Exclusive | Access::Shared if here.remote => {
+                here.access.set(Access::None);
+                self.open.locked.set(self.open.locked.get() - 1);
+                return self.unlock_remote(call, at);
+            }
             Access::Exclusive => Sharing::Exclusive,
             Access::Shared => {
                 // Release: pairs with the Acquire in `is_quiet`: the holder's last write comes before.
                 self.peer(at, self.me).shares.store(0, Ordering::Release);
                 Sharing::Shared
             }
-            Access::Promised => return self.unlock_promised(call, at),
-            Access::None | Access::Asked | Access::Started => {
-                return Err(self.error(ErrorKind::NotLocked, call).target(target));
-            }
+            // All others together: a test for each would make a table of jumps of this.
+            _ => return self.unlock_unheld(call, at),
         };
         if at == self.me {
             self.publish();
@@ -193,10 +222,10 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Takes a lock that was promised, for what it keeps, and gives it back.
+    /// Takes a lock that was promised, for what it keeps, and gives it back; refuses to give back any other that is not held.
     #[cold]
     #[track_caller]
-    fn unlock_promised(&self, call: &'static str, at: usize) -> Result<()> {
+    fn unlock_unheld(&self, call: &'static str, at: usize) -> Result<()> {
         let target = Rank(at as u32);
         if !matches!(self.opened(at), Some(Opened::Locked(_))) {
             return Err(self.error(ErrorKind::NotLocked, call).target(target));
@@ -214,12 +243,19 @@ impl RawWindow {
     #[cold]
     #[track_caller]
     fn lock_error(&self, call: &'static str, at: usize, refusal: Refusal) -> Error {
+        self.lock_refused(call, refusal, self.first_at(at))
+    }
+
+    /// The error of a lock that is not granted; `holder` is who has it, or waits for it first.
+    #[cold]
+    #[track_caller]
+    fn lock_refused(&self, call: &'static str, refusal: Refusal, holder: Option<Rank>) -> Error {
         match refusal {
             Refusal::Poisoned => self.poisoned_now(call),
             Refusal::Posted => self.error(ErrorKind::MixedSync, call).other("its owner's post"),
             Refusal::Busy | Refusal::Full => {
                 let error = self.error(ErrorKind::NoCheckConflict, call);
-                match self.first_at(at) {
+                match holder {
                     Some(rank) => error.other(format!("the lock of rank {rank}")),
                     None => error.other("shared locks"),
                 }
@@ -235,12 +271,6 @@ impl RawWindow {
             self.waiter(owner, first.slot(self.plan.slots)).slot.waiter(first)
         };
         state.holder().or_else(waiting).map(Rank)
-    }
-
-    /// Returns when what this rank has put is where others look.
-    #[inline(always)]
-    pub(crate) fn let_arrive(&self) {
-        arrived();
     }
 
     /// A rank that has the lock of `owner`, or waits before the caller.
@@ -334,6 +364,9 @@ impl RawWindow {
         let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
+            if owner == self.me {
+                self.ring();
+            }
         }
     }
 

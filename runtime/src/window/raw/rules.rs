@@ -67,6 +67,7 @@ impl RawWindow {
         at: usize,
     ) -> Result<()> {
         let others = self.open.started.get() != 0
+            || self.has_all_locked()
             || self.open.views.get() != 0
             || self.posted.get()
             || self.phase_open.get();
@@ -103,6 +104,7 @@ impl RawWindow {
             AccessState::Locked(Held { kind, check: Check::Checked, side })
         };
         let (access, started, locked) = match self.opened(target) {
+            _ if self.has_all_locked() => (AccessState::LockedAll, 0, self.open.locked.get()),
             None => (AccessState::Idle, 0, 0),
             Some(Opened::Started) => (AccessState::Started(Check::Checked), 1, 0),
             Some(Opened::Locked(kind)) => (held(kind), 0, 1),
@@ -137,6 +139,8 @@ impl RawWindow {
         };
         if self.phase_open.get() {
             error.other("an open fence phase")
+        } else if self.has_all_locked() {
+            error.other("the own epoch toward all ranks")
         } else if 0 < self.open.views.get() {
             error.note("a local view of the own window is alive, and holds the own lock")
         } else if 0 < self.open.locked.get() {
@@ -187,6 +191,7 @@ mod test {
             Call::Post(Permit::All),
             Call::View(LocalOp::Load),
             Call::View(LocalOp::Store),
+            Call::LockAll,
             Call::Free,
         ] {
             legal(Elsewhere::Idle, ExposureState::Private, call);
