@@ -95,14 +95,14 @@ impl<'a> Shown<'a> {
             && board.call.iter().zip(&own.call).all(|(theirs, own)| word(theirs) == word(own))
     }
 
-    /// Whether a rank waits in another collective call of the team than this one, which is `what`: the rank, the number
-    /// of its wait and its looks. Reads few words, since every waiter asks it about every member again and again.
+    /// Whether a rank waits in another collective call of the team than this one, which is `what`. Reads few words, since every
+    /// waiter asks it about every member again and again.
     pub(super) fn elsewhere(
         &self,
         segment: &Segment,
         job_rank: u32,
         what: &WaitFor<'_>,
-    ) -> Option<(u32, u64, u64)> {
+    ) -> Option<Elsewhere> {
         let board = &segment.record(job_rank).board;
         // Acquire: pairs with the Release in `new`.
         let sequence = board.sequence.load(Ordering::Acquire);
@@ -115,6 +115,7 @@ impl<'a> Shown<'a> {
         }
         // Acquire: pairs with the Release in `looked`.
         let looks = board.looks.load(Ordering::Acquire);
+        let blocker = word(&board.blocker).checked_sub(1);
         let same_call =
             board.call.iter().zip(&self.board.call).all(|(theirs, own)| word(theirs) == word(own));
         let same = same_call && word(&board.window) == word(&self.board.window);
@@ -122,9 +123,19 @@ impl<'a> Shown<'a> {
         fence(Ordering::Acquire);
         match same || board.sequence.load(Ordering::Relaxed) != sequence {
             true => None,
-            false => Some((job_rank, sequence, looks)),
+            false => Some(Elsewhere { rank: job_rank, sequence, looks, blocker }),
         }
     }
+}
+
+/// A rank that waits in another collective call.
+pub(super) struct Elsewhere {
+    pub(super) rank: u32,
+    /// The number of its wait, and how often it has looked.
+    pub(super) sequence: u64,
+    pub(super) looks: u64,
+    /// Somebody whom it needed at its last look.
+    pub(super) blocker: Option<u64>,
 }
 
 impl Drop for Shown<'_> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::board::{self, Shown, Sight};
+use super::board::{self, Elsewhere, Shown, Sight};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::job::RankContext;
 use crate::rank::{Members, Rank};
@@ -59,6 +59,18 @@ pub(crate) struct WaitFor<'a> {
     pub(crate) detail: Option<(&'static str, u64)>,
     /// Somebody without whom the wait can't end, where `needs` doesn't tell: asked at every look, for reports.
     pub(crate) blocker: &'a dyn Fn() -> Option<Rank>,
+}
+
+impl WaitFor<'_> {
+    /// Whether a member has to do something before this wait can end.
+    fn needs_now(&self, rank: Rank) -> bool {
+        match self.needs {
+            Needs::All => true,
+            Needs::One(needed) => rank == needed,
+            Needs::Those(needed) => needed(rank),
+            Needs::AnyOf(_) => false,
+        }
+    }
 }
 
 /// For waits whose `needs` tells, or of which nobody knows who ends them.
@@ -212,14 +224,20 @@ impl RankContext {
 
     /// Somebody without whom the wait can't end, by its rank in the job.
     fn blocker_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>) -> Option<u32> {
-        let mut others = what.team.ranks().filter(|&rank| rank != what.team.rank());
-        let blocker = match what.needs {
-            Needs::One(rank) => Some(rank),
-            Needs::Those(needed) => others.find(|&rank| needed(rank)),
-            Needs::All => others.find(|&rank| !shown.meets(self.segment(), what.team.job_rank(rank).0)),
-            Needs::AnyOf(_) => (what.blocker)(),
+        let segment = self.segment();
+        let job_rank = |rank: Rank| what.team.job_rank(rank).0;
+        let needed = || what.team.ranks().filter(|&rank| rank != what.team.rank() && what.needs_now(rank));
+        let blocker = match (what.act, what.needs) {
+            (_, Needs::AnyOf(_)) => (what.blocker)(),
+            (_, Needs::One(rank)) => Some(rank),
+            // Somebody who waits in a different call comes first: it is what a mismatch is found by.
+            (Act::Collective, _) => needed()
+                .find(|&rank| shown.elsewhere(segment, job_rank(rank), what).is_some())
+                .or_else(|| needed().find(|&rank| !shown.meets(segment, job_rank(rank))))
+                .or_else(|| needed().next()),
+            (Act::Toward(_) | Act::Any, _) => needed().next(),
         };
-        blocker.map(|rank| what.team.job_rank(rank).0)
+        blocker.map(job_rank)
     }
 
     /// A rank that the wait needs and that has ended.
@@ -270,8 +288,9 @@ impl RankContext {
 
     /// What a peer does instead of coming to this collective call, once that is certain.
     ///
-    /// Certain means: the peer has looked at its own wait and found it unmet after this rank had begun to wait, and
-    /// both ranks have one thread only, see [`may_have_more_threads`](RankContext::may_have_more_threads). Then neither can come to the other's call. A peer that is stopped or
+    /// Certain means: each of the two needs the other, the peer has looked at its own wait and found it unmet after this rank had
+    /// begun to wait, and both ranks have one thread only. A peer that needs only others may be held up by a slow one, as in a
+    /// fence that this rank is through with. About threads see [`may_have_more_threads`](RankContext::may_have_more_threads). Then neither can come to the other's call. A peer that is stopped or
     /// slow does not look, and is not accused.
     fn mismatch_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>, suspect: &mut Suspect) -> Option<String> {
         match what.act {
@@ -288,9 +307,13 @@ impl RankContext {
             return None;
         }
         let peers = what.team.job_ranks().iter().map(|rank| rank.0).filter(|&rank| rank != me);
-        let elsewhere =
-            peers.filter(|&rank| single(rank)).find_map(|rank| shown.elsewhere(segment, rank, what));
-        let Some((rank, sequence, looks)) = elsewhere else {
+        let needed = |&rank: &u32| what.team.rank_of(Rank(rank)).is_some_and(|rank| what.needs_now(rank));
+        let elsewhere = peers
+            .filter(|&rank| single(rank))
+            .filter(needed)
+            .filter_map(|rank| shown.elsewhere(segment, rank, what))
+            .find(|peer| peer.blocker == Some(me.into()));
+        let Some(Elsewhere { rank, sequence, looks, .. }) = elsewhere else {
             *suspect = Suspect::default();
             return None;
         };
