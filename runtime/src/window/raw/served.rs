@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use super::copies::Marked;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED, POSTED_FOR_OTHERS, read_reason, read_way};
-use crate::element::{And, Basic, BasicType, Bool, Max, Min, OpCode, Or, Prod, Replace, Sum, Xor};
+use crate::element::{And, Basic, BasicType, Bool, Max, Min, NoOp, OpCode, Or, Prod, Replace, Sum, Xor};
 use crate::error::Evidence;
 use crate::job::RankContext;
 use crate::liveness;
@@ -629,7 +629,7 @@ unsafe fn fetch(basic: BasicType, operation: u32, at: *mut u8, bits: u64) -> Opt
     }
     macro_rules! integer {
         ($type:ty) => {
-            apply!($type: Sum, Prod, Min, Max, And, Or, Xor, Replace)
+            apply!($type: Sum, Prod, Min, Max, And, Or, Xor, Replace, NoOp)
         };
     }
     match basic {
@@ -641,9 +641,9 @@ unsafe fn fetch(basic: BasicType, operation: u32, at: *mut u8, bits: u64) -> Opt
         BasicType::U16 => integer!(u16),
         BasicType::U32 => integer!(u32),
         BasicType::U64 => integer!(u64),
-        BasicType::F32 => apply!(f32: Sum, Prod, Min, Max, Replace),
-        BasicType::F64 => apply!(f64: Sum, Prod, Min, Max, Replace),
-        BasicType::Bool => apply!(Bool: And, Or, Xor, Replace),
+        BasicType::F32 => apply!(f32: Sum, Prod, Min, Max, Replace, NoOp),
+        BasicType::F64 => apply!(f64: Sum, Prod, Min, Max, Replace, NoOp),
+        BasicType::Bool => apply!(Bool: And, Or, Xor, Replace, NoOp),
     }
 }
 

@@ -17,6 +17,9 @@ use crate::op::{Destination, Source};
 use crate::team::Rank;
 use crate::transport::shm::{atomic, copy};
 
+/// What is combined at a target that shares no memory with this rank: where each piece goes, and its bytes.
+type Pieces = std::vec::IntoIter<(usize, Vec<u8>)>;
+
 /// One side of a transfer after its checks: a base and a layout that stays inside the memory at the base.
 struct Side<P> {
     base: P,
@@ -306,13 +309,12 @@ impl RawWindow {
         if let (Source::Slice([value]), Section::From(start)) = (origin, at)
             && self.open_target(target).is_some()
             && let Some(to) = self.element::<T>(CALL, target, start)?
+            && self.is_native(to)
         {
-            if self.is_native(to) {
-                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
-                unsafe { atomic::fetch_op(to, operation, *value) };
-                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
-                return Ok(());
-            }
+            // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+            unsafe { atomic::fetch_op(to, operation, *value) };
+            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+            return Ok(());
         }
         self.accumulate_any(CALL, target, at, operation, origin)
     }
@@ -556,7 +558,7 @@ impl RawWindow {
         target: Rank,
         at: Section<'_>,
         origin: &Source<'_, T>,
-    ) -> Result<(BasicType, std::vec::IntoIter<(usize, Vec<u8>)>)> {
+    ) -> Result<(BasicType, Pieces)> {
         if at.is_typed() || origin.is_typed() {
             return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
         }
