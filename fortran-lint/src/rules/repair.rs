@@ -160,7 +160,7 @@ fn may_be_common(a: &Analysis<'_>, variable: Symbol, owner: &Unit) -> bool {
     let has_length = own.is_character && owner.kind != UnitKind::Program;
     let is_fixed =
         own.shape.is_none_or(|shape| a.file.tree.list(shape).iter().all(|&bound| is_constant(a, bound)));
-    !own.is_derived && !own.is_pointee && !is_result && !has_length && is_fixed
+    !own.is_derived() && !own.is_pointee && !is_result && !has_length && is_fixed
 }
 
 /// Whether the compiler knows the value.
