@@ -148,15 +148,21 @@ impl Baseline {
 }
 
 fn key(report: &FileReport, finding: &Finding, relative: impl Fn(&str) -> String) -> Key {
-    let sources = report.sources();
-    let (path, line) = match sources.get(finding.file) {
-        Some(file) => {
-            let line = file.line_column(finding.span.start as usize).line;
-            (relative(file.path()), normal(file.line_text(line).unwrap_or_default()))
-        }
-        None => (relative(&report.path), String::new()),
-    };
-    Key { path, rule: finding.rule.to_string(), variable: finding.variable.clone(), line }
+    Key {
+        path: relative(report.path_of(finding.file)),
+        rule: finding.rule.to_string(),
+        variable: finding.variable.clone(),
+        line: normal(line_of(report.text_of(finding.file), finding.span.start as usize)),
+    }
+}
+
+/// The line that holds a byte.
+pub(crate) fn line_of(text: &str, at: usize) -> &str {
+    let (before, behind) = text.split_at_checked(at).unwrap_or((text, ""));
+    let is_end = |c: char| matches!(c, '\n' | '\r');
+    let start = before.rfind(is_end).map_or(0, |end| end + 1);
+    let end = behind.find(is_end).map_or(text.len(), |length| at + length);
+    &text[start..end]
 }
 
 /// A line as it is compared: blanks and case may change.

@@ -64,6 +64,22 @@ pub struct Skipped {
 }
 
 impl FileReport {
+    /// The text of one of the files that places of this report lead into.
+    pub fn text_of(&self, file: FileId) -> &str {
+        match file.0.checked_sub(1) {
+            None => &self.text,
+            Some(i) => self.included.get(i as usize).map_or("", SourceFile::text),
+        }
+    }
+
+    /// Its path.
+    pub fn path_of(&self, file: FileId) -> &str {
+        match file.0.checked_sub(1) {
+            None => &self.path,
+            Some(i) => self.included.get(i as usize).map_or("", SourceFile::path),
+        }
+    }
+
     /// All texts that places of this report lead into.
     pub fn sources(&self) -> SourceMap {
         let mut map = SourceMap::new();
@@ -85,9 +101,19 @@ struct Parsed {
 
 /// Checks files that belong together.
 pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
+    check_watched(inputs, options, &|_| {})
+}
+
+/// Checks files that belong together, and tells on the way how many of the two steps per file, reading and checking, are
+/// done. The watcher is called from several threads.
+pub fn check_watched(inputs: &[Input], options: &Options, watch: &(dyn Fn(usize) + Sync)) -> Vec<FileReport> {
+    let n_done = AtomicUsize::new(0);
+    // Relaxed: the counter orders nothing but itself.
+    let step = || watch(n_done.fetch_add(1, Ordering::Relaxed) + 1);
     let mut parsed: Vec<Parsed> = in_parallel(inputs, |input| {
         let (tree, form) = parse_file(&input.path, &input.bytes, &options.reading);
         let model = Model::new(&tree);
+        step();
         Parsed { tree, form, model, inlined: Inlined::default() }
     });
     let program = learn(inputs, &mut parsed, options);
@@ -100,6 +126,7 @@ pub fn check(inputs: &[Input], options: &Options) -> Vec<FileReport> {
         .collect();
     let mut reports = in_parallel(&work, |&(i, input, parsed)| {
         let findings = check_file(context(i, parsed, &program, options));
+        step();
         report(i, input, parsed, findings, &owners, options)
     });
     say_once(&mut reports);
@@ -123,8 +150,8 @@ fn report(
         for related in &mut finding.related {
             (related.file, related.span) = locator.locate(related.span);
         }
-        for repair in &mut finding.repairs {
-            (repair.file, repair.span) = locator.locate(repair.span);
+        for (file, span) in finding.repairs.iter_mut().flat_map(|repair| &mut repair.places) {
+            (*file, *span) = locator.locate(*span);
         }
     }
     let text = text_of(&input.bytes);
@@ -164,9 +191,11 @@ fn report(
     missing.dedup();
     let own = tree.origin.files.iter().skip(1).filter(|file| owners.get(&file.path) == Some(&i));
     let included_lines: usize = own.clone().map(|file| n_lines(&file.bytes)).sum();
+    // Only places lead into a text, and the texts of all files together are large.
+    let has_places = !(findings.is_empty() && skipped.is_empty() && missing.is_empty());
     FileReport {
         path: input.path.clone(),
-        text,
+        text: if has_places { text } else { String::new() },
         form: *form,
         findings,
         n_silenced,

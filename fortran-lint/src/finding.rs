@@ -37,10 +37,9 @@ pub struct Finding {
 pub struct Repair {
     /// What it adds.
     pub action: Action,
-    /// The statement beside which it goes.
-    pub span: Span,
-    /// The file of that statement, as in [`Finding::file`].
-    pub file: FileId,
+    /// The statements beside which it goes, all of them: a name may be declared in each branch of an `#if`. Files are
+    /// as in [`Finding::file`].
+    pub places: Vec<(FileId, Span)>,
     /// The program unit that the finding is about, by its place in the file.
     pub unit: u32,
 }

@@ -14,6 +14,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+// covers: REG-LINT-17
 #[test]
 fn exit_status_tells_what_was_found() {
     let unsafe_one = fixture("seed/window_local.f90");
@@ -35,6 +36,7 @@ fn exit_status_tells_what_was_found() {
     assert_eq!(run(&["--help"]).status.code(), Some(0));
 }
 
+// covers: REG-LINT-17
 #[test]
 fn every_listed_rule_can_be_explained() {
     let rules = text(&run(&["rules"]).stdout);
@@ -44,6 +46,9 @@ fn every_listed_rule_can_be_explained() {
         let page = run(&["explain", code]);
         assert_eq!(page.status.code(), Some(0));
         assert!(text(&page.stdout).starts_with(&format!("# {code}: ")));
+        for part in ["## What happens", "## What to do"] {
+            assert!(text(&page.stdout).contains(part), "{code} lacks {part}");
+        }
     }
     assert_eq!(run(&["explain", "fr01"]).status.code(), Some(0));
 }

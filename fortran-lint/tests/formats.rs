@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 
 use fortran_lint::check::check_one;
 use fortran_lint::options::Options;
-use fortran_lint::report::{github, overview, sarif};
+use fortran_lint::report::{Summary, github, json, overview, sarif, text};
 use fortran_lint::rules::RULES;
+use rma_source::render;
 use serde_json::Value;
 
 /// A unit with one receive that is read after the wait, with `mark` behind the read.
@@ -26,6 +27,7 @@ fn rules_in(path: &str, text: &str) -> (Vec<String>, usize) {
     (found, report.n_silenced)
 }
 
+// covers: REG-LINT-21
 #[test]
 fn a_comment_with_a_reason_allows_a_finding() {
     for (before, mark) in [
@@ -51,6 +53,7 @@ fn a_comment_with_a_reason_allows_a_finding() {
     }
 }
 
+// covers: REG-LINT-21
 #[test]
 fn a_comment_that_is_wrong_or_without_effect_is_reported() {
     for (before, mark, expected) in [
@@ -142,6 +145,35 @@ fn sarif_obeys_the_schema() {
     let moved: Value = serde_json::from_str(&sarif::document(&[moved])).expect("it is JSON");
     assert_eq!(moved["runs"][0]["results"][0]["partialFingerprints"], result["partialFingerprints"]);
     assert_ne!(moved["runs"][0]["results"][0]["locations"], result["locations"]);
+}
+
+// covers: REG-ADV-05
+#[test]
+fn every_finding_and_every_page_leads_to_the_advice() {
+    let command = "fortran-lint explain registers";
+    let report = check_one("w.f90", receive("", "").as_bytes(), &Options::default());
+    assert_eq!(report.findings.len(), 1);
+    let reports = [report];
+    let summary = Summary::new(&reports);
+    for text in [
+        text::findings(&reports, render::Colour::Never),
+        json::document(&reports, &summary, json::Skipped::Counted),
+        sarif::document(&reports),
+        github::annotations(&reports),
+    ] {
+        assert!(text.contains(command), "{text}");
+    }
+    for rule in RULES {
+        assert!(rule.page().contains(command), "{}", rule.code);
+    }
+    // The page stands alone, and the command prints it.
+    let page =
+        std::fs::read_to_string(common::package().join("../docs/registers.md")).expect("the page is there");
+    let printed = run(&["explain", "registers"], "");
+    assert_eq!(String::from_utf8_lossy(&printed.stdout), page);
+    for part in ["COMMON", "VOLATILE", "A dummy call"] {
+        assert!(page.contains(part), "{part}");
+    }
 }
 
 #[test]

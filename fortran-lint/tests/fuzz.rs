@@ -7,13 +7,17 @@ mod common;
 use std::panic::catch_unwind;
 
 use common::package;
-use fortran_lint::check::check_one;
+use fortran_lint::check::{Input, check_one};
+use fortran_lint::fix::mend;
 use fortran_lint::form::Form;
 use fortran_lint::options::Options;
 use fortran_lint::parse::parse;
 
 /// Inputs of the bounded run; RMA_FUZZ=n multiplies them.
 const INPUTS: u64 = 100_000;
+
+/// Inputs that are mended.
+const MENDED_INPUTS: u64 = 2_000;
 
 /// Longest piece of a fixture that is mangled, so that many inputs fit in a short time.
 const PIECE_BYTES_MAX: usize = 600;
@@ -164,6 +168,62 @@ fn mangled_sources_never_make_it_panic() {
             scope.spawn(move || run(total * thread / n_threads..total * (thread + 1) / n_threads, corpus));
         }
     });
+}
+
+/// A whole fixture with a few small wounds, in the line ends of either world.
+fn wound(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
+    let mut text = corpus[random.below(corpus.len())].clone();
+    for _ in 0..random.below(4) {
+        let at = random.below(text.len() + 1);
+        match random.below(3) {
+            0 => text.splice(at..at, SPICE[random.below(SPICE.len())].bytes()).for_each(drop),
+            1 => text.drain(at..(at + random.below(4)).min(text.len())).for_each(drop),
+            _ => text.splice(at..at, [(random.next() & 0xff) as u8]).for_each(drop),
+        }
+    }
+    if random.below(3) == 0 {
+        text = text.split_inclusive(|&byte| byte == b'\n').fold(Vec::new(), |mut out, line| {
+            match line.strip_suffix(b"\n") {
+                Some(line) => out.extend_from_slice(&[line, b"\r\n"].concat()),
+                None => out.extend_from_slice(line),
+            }
+            out
+        });
+    }
+    text
+}
+
+/// Mending keeps every byte, has nothing to do the second time, and leaves no more findings than there were.
+#[test]
+fn mending_wounded_sources_loses_nothing() {
+    let corpus = corpus();
+    let factor: u64 = std::env::var("RMA_FUZZ").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1);
+    let mut n_mended = 0;
+    for i in 0..MENDED_INPUTS * factor {
+        let mut random = Random(0x2545_f491_4f6c_dd1d ^ (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let text = wound(&mut random, &corpus);
+        let path = if random.below(4) == 0 { "a.f" } else { "a.f90" };
+        let sync_routine = (random.below(2) == 0).then(|| "keep".to_string());
+        let options = Options { sync_routine, ..Options::default() };
+        let inputs = [Input { path: path.to_string(), bytes: text.clone() }];
+        let outcome = mend(&inputs, &options, |_| {});
+        let Some(patch) = outcome.patches.get(&0) else { continue };
+        n_mended += 1;
+        let new = patch.new_text();
+        let mut rest = new.iter();
+        let shown = || format!("input {i} as {path}:\n{}", String::from_utf8_lossy(&new));
+        assert!(text.iter().all(|byte| rest.any(|own| own == byte)), "a byte is gone: {}", shown());
+        assert!(patch.diff(path).starts_with(b"--- a/"));
+        let before = check_one(path, &text, &options).findings.len();
+        assert!(outcome.reports[0].findings.len() < before, "nothing is mended: {}", shown());
+        let again = [Input { path: path.to_string(), bytes: new.clone() }];
+        assert!(
+            mend(&again, &options, |_| {}).patches.is_empty(),
+            "the second run changes more: {}",
+            shown()
+        );
+    }
+    assert!(n_mended > MENDED_INPUTS / 4, "{n_mended} inputs were mended");
 }
 
 #[test]

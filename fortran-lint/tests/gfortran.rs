@@ -161,6 +161,66 @@ fn mended_programs_print_the_right_value() {
     assert_eq!(outcomes.len() + n_compiled * levels.len(), mended.len() * levels.len(), "all of them ran");
 }
 
+/// What `--fix` adds compiles in each binding, form and kind of declaration.
+#[test]
+fn mended_layouts_compile() {
+    let Some(compiler) = compiler() else {
+        skip("no MPI compiler for Fortran that is gfortran");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let unit = |name: &str, dummy: &str, door: &str, declaration: &str| {
+        let (comm, request) = match door {
+            "use mpi_f08" => ("type(MPI_Comm) :: comm", "type(MPI_Request) :: req"),
+            _ => ("integer :: comm", "integer :: req"),
+        };
+        format!(
+            "subroutine {name}(comm, x{dummy})\n  {door}\n  {comm}\n  {request}\n  integer :: ierr\n  real :: x\n\
+             {declaration}  call MPI_Irecv(buf, 1, MPI_REAL, 0, 1, comm, req, ierr)\n\
+             \x20 call MPI_Wait(req, MPI_STATUS_IGNORE, ierr)\n  x = sum([buf])\nend subroutine\n"
+        )
+    };
+    let mut free = String::new();
+    let declarations = [
+        "  real :: buf\n",
+        "",
+        "  REAL buf, other\n",
+        "  real, dimension(4) :: other, &\n    & buf ! two\n",
+        "  real, allocatable :: buf(:)\n  allocate(buf(3))\n",
+        "  real, pointer :: buf(:)\n  allocate(buf(3))\n",
+        "  real, target :: buf(3); real :: other\n",
+        "  integer, parameter :: n = 3\n  real buf(0:n-1)\n",
+    ];
+    for (i, declaration) in declarations.iter().enumerate() {
+        for (k, door) in ["use mpi", "use mpi_f08", "include 'mpif.h'"].iter().enumerate() {
+            free.push_str(&unit(&format!("s{i}_{k}"), "", door, declaration));
+        }
+    }
+    free.push_str(&unit("bare", ", buf", "use mpi_f08", "  real :: buf\n"));
+    free.push_str(&format!(
+        "module m\ncontains\n{}end module\n",
+        unit("inner", ", buf", "use mpi", "  real :: buf(3)\n")
+    ));
+    let fixed = "      SUBROUTINE WORK(COMM)\n      INCLUDE 'mpif.h'\n      INTEGER COMM, REQ, IERR\n      REAL BUF,\n     &     X\n\
+        \x20     CALL MPI_IRECV(BUF, 1, MPI_REAL, 0, 1, COMM, REQ, IERR)\n\
+        \x20     CALL MPI_WAIT(REQ, MPI_STATUS_IGNORE, IERR)\n      X = BUF\n      END\n";
+    for (name, text) in [("layouts.f90", free.as_str()), ("layouts.f", fixed)] {
+        let text = mended_text(name, text.as_bytes()).expect("there is something to mend");
+        let path = folder.path().join(name);
+        std::fs::write(&path, &text).expect("the program can be written");
+        let output = Command::new(compiler)
+            .args(FLAGS)
+            .arg("-fsyntax-only")
+            .arg("-J")
+            .arg(folder.path())
+            .arg(&path)
+            .output()
+            .expect("the compiler starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&text));
+    }
+}
+
 /// The text with every finding mended, or nothing when there was none. Where only a call helps it is one of the empty
 /// routine that the driver has.
 fn mended_text(name: &str, bytes: &[u8]) -> Option<Vec<u8>> {

@@ -67,6 +67,56 @@ fn what_a_get_brings_is_read_after_each_completing_call() {
     );
 }
 
+const OFFER: &str = "call PGO_OFFER(other, size, 8, n, 1, 7, comm, ierr)";
+const IOFFER: &str = "call PGO_IOFFER(other, size, 8, n, 1, 7, comm, req, ierr)";
+
+// covers: REG-LINT-06
+#[test]
+fn events_of_put_get_offer_end_with_the_offer() {
+    let get = "call PGO_GET(buf, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, 7, comm, ierr)";
+    for offer in [OFFER.to_string(), format!("{IOFFER}\ncall PGO_WAIT(req, ierr)")] {
+        let declaration = "integer :: buf\ninteger, volatile :: other(4)";
+        check_body(declaration, &format!("{get}\n{offer}\nx = buf"), &["warning FR06 buf: x = buf"]);
+        for safe in SAFE {
+            let declaration = format!("{safe}\ninteger, volatile :: other(4)");
+            check_body(&declaration, &format!("{get}\n{offer}\nx = buf"), &[]);
+        }
+    }
+    // In the forms with a window.
+    for (open, complete) in STYLES {
+        check_body(
+            "integer :: buf",
+            &format!("{open}\n{GET}\n{complete}\nx = buf"),
+            &["warning FR06 buf: x = buf"],
+        );
+    }
+    check_body(
+        "integer :: buf",
+        &format!("{GET}\ncall RMA_BARRIER(comm, ierr)\nx = buf"),
+        &["warning FR06 buf: x = buf"],
+    );
+}
+
+// covers: REG-LINT-10
+#[test]
+fn offered_memory_is_used_after_the_wait() {
+    for name in ["PGO_IOFFER", "PGO_IOFFERP", "PGO_IOFFERC"] {
+        let offer = IOFFER.replace("PGO_IOFFER", name).replace("other", "buf");
+        for wait in ["call PGO_WAIT(req, ierr)", "call MPI_WAIT(req, status, ierr)"] {
+            check_body(
+                "integer :: buf",
+                &format!("{offer}\n{wait}\nx = buf"),
+                &["warning FR10 buf: x = buf"],
+            );
+            for safe in SAFE {
+                check_body(safe, &format!("{offer}\n{wait}\nx = buf"), &[]);
+            }
+        }
+    }
+    // The blocking call has its memory as an argument.
+    check_body("integer :: buf", &format!("{}\nx = buf", OFFER.replace("other", "buf")), &[]);
+}
+
 // covers: REG-LINT-07
 #[test]
 fn an_origin_buffer_is_stored_to_after_each_completing_call() {

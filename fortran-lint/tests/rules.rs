@@ -667,6 +667,7 @@ fn one_bad_statement_costs_one_statement() {
     assert_eq!(report.findings.len(), 1);
 }
 
+// covers: REG-LINT-16
 #[test]
 fn json_and_text_are_as_documented() {
     let text = unit("mpi", "integer, target :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::messages::Errors;
-use crate::{check, expand, parse, test_case};
+use crate::{check, element, expand, parse, test_case};
 
 /// What `#[rma_epoch(attribute)]` on an item becomes: the function inside its epochs, or all messages and the original
 /// item, so that completion keeps working and callers still find the function.
@@ -26,6 +26,20 @@ pub(crate) fn test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     match test_case::read(attribute, item.clone(), &mut errors) {
         Some(case) if errors.is_empty() => expand::test(case),
         _ => refused(errors, item),
+    }
+}
+
+/// What `#[derive(Element)]` on an item adds.
+pub(crate) fn derive_element(item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let item = match syn::parse2(item) {
+        Ok(item) => item,
+        // Not an item: rustc has its own words for that.
+        Err(error) => return error.to_compile_error(),
+    };
+    match element::read(&item, &mut errors) {
+        Some(plain) if errors.is_empty() => element::expand(plain),
+        _ => errors.into_tokens(),
     }
 }
 

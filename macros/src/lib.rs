@@ -21,6 +21,7 @@
 
 mod body;
 mod check;
+mod element;
 mod engine;
 mod expand;
 mod messages;
@@ -279,4 +280,39 @@ pub fn rma_epoch(attribute: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn rma_test(attribute: TokenStream, item: TokenStream) -> TokenStream {
     engine::test(attribute.into(), item.into()).into()
+}
+
+/// Makes a structure an element of windows: `#[derive(Clone, Copy, Element)]` with `#[repr(C)]`.
+///
+/// Every field must be an element itself: a number, `rma::Bool`, an array of elements, a structure that derives this.
+///
+/// ```
+/// use rma::{Element, Rank, Window};
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Element)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f64; 3],
+///     charge: i32,
+///     alive: rma::Bool,
+///     unused: [u8; 3],
+/// }
+///
+/// rma::spawn(2, |team| {
+///     let (me, other) = (team.rank(), Rank(1 - team.rank().0));
+///     let mut sent = Window::<Particle>::allocate(team, 4)?;
+///     let mine = Particle { position: [1.0; 3], charge: me.0 as i32, alive: true.into(), unused: [0; 3] };
+///     sent.fence(|epoch| epoch.put(other, 2, mine))?;
+///     assert_eq!(sent.load(2)?, Particle { charge: other.0 as i32, ..mine });
+///     Ok(())
+/// })?.into_iter().collect::<rma::Result<()>>()?;
+/// # Ok::<(), rma::Error>(())
+/// ```
+///
+/// A structure with padding does not compile, since padding would carry whatever was in memory to other ranks; name it as a
+/// field, as above. `#[element(padded)]` allows it where the layout is given: transfers then move the fields and leave the
+/// padding of their destination alone.
+#[proc_macro_derive(Element, attributes(element))]
+pub fn element(item: TokenStream) -> TokenStream {
+    engine::derive_element(item.into()).into()
 }

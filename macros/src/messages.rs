@@ -34,6 +34,36 @@ macro_rules! messages {
 }
 
 messages! {
+    // The derive.
+    ELEMENT_KIND = "element_kind", "RMA-COMM-05",
+        "`{0}` is {1}, and elements of windows are structures with fields",
+        "not a structure with fields",
+        "write a structure; for a choice keep a number in it, as every pattern of bits must be a value";
+    ELEMENT_ORDER = "element_order", "RMA-COMM-05",
+        "the fields of `{0}` have no fixed order, and ranks may be different programs",
+        "no `repr(C)` stands above it",
+        "write `#[repr(C)]` above the structure";
+    ELEMENT_GENERIC = "element_generic", "RMA-COMM-05",
+        "`{0}` has parameters, and the layout of an element is known without them",
+        "a parameter",
+        "write the structure for the types that are needed";
+    ELEMENT_REFERENCE = "element_reference", "RMA-WIN-10",
+        "a field of type `{0}` would be an address that means nothing to another rank",
+        "this field points somewhere",
+        "hold the data themselves, or an index (`u64`) into a window";
+    ELEMENT_BOOL = "element_bool", "RMA-COMM-05",
+        "a `bool` is only sound while its byte is 0 or 1, and another rank can put any byte",
+        "this field would be a `bool`",
+        "write `rma::Bool`, of which every byte is a value";
+    ELEMENT_WORD = "element_word", "RMA-COMM-05",
+        "a field of type `{0}` has a size that depends on the machine",
+        "no fixed size",
+        "write `u64` or `i64`";
+    ELEMENT_OPTION = "element_option", "RMA-COMM-06",
+        "the only thing that `#[element(…)]` says is `padded`",
+        "something else is said here",
+        "write `#[element(padded)]`, with which transfers leave padding alone, or nothing";
+
     // The attribute.
     KIND_MISSING = "kind_missing", "RMA-MAC-01",
         "the attribute does not say which kind of epoch the body is",

@@ -10,6 +10,8 @@ use std::path::Path;
 mod body;
 #[path = "../src/check.rs"]
 mod check;
+#[path = "../src/element.rs"]
+mod element;
 #[path = "../src/engine.rs"]
 mod engine;
 #[path = "../src/expand.rs"]

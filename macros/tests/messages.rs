@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 mod body;
 #[path = "../src/check.rs"]
 mod check;
+#[path = "../src/element.rs"]
+mod element;
 #[path = "../src/engine.rs"]
 mod engine;
 #[path = "../src/expand.rs"]
@@ -45,10 +47,28 @@ fn cases() -> Vec<(String, String)> {
     cases
 }
 
+/// The item as a derive sees it, if it derives `Element`.
+fn derived(item: &syn::Item) -> Option<syn::DeriveInput> {
+    let item: syn::DeriveInput = syn::parse2(item.to_token_stream()).ok()?;
+    let derives = |attribute: &&syn::Attribute| {
+        attribute.path().is_ident("derive")
+            && attribute.meta.to_token_stream().into_iter().any(|token| match token {
+                proc_macro2::TokenTree::Group(list) => list.to_string().contains("Element"),
+                _ => false,
+            })
+    };
+    item.attrs.iter().find(derives)?;
+    Some(item)
+}
+
 /// The texts of all messages that the annotated items of a file earn.
 fn texts(source: &str) -> Vec<String> {
     let mut errors = Errors::default();
     for item in syn::parse_file(source).expect("the case is Rust").items {
+        if let Some(item) = derived(&item) {
+            element::read(&item, &mut errors);
+            continue;
+        }
         let (mut function, mut other) = (None, None);
         match item {
             syn::Item::Fn(item) => function = Some(item),

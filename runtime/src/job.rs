@@ -8,10 +8,12 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::info::Policy;
 use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::wire::Wire;
 
 /// How many copies there are of the memory that the runtime allocates for windows.
 ///
@@ -45,6 +47,7 @@ pub(crate) struct RankContext {
     segment: Arc<Segment>,
     arena: Arc<Arena>,
     rank: Rank,
+    info_policy: Policy,
     /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
     limit_ns: AtomicU64,
     memory_model: MemoryModel,
@@ -54,14 +57,16 @@ pub(crate) struct RankContext {
     threads_before: Arc<[u32]>,
     /// The process that must stay the parent, where the launcher is to be watched.
     parent: Option<u32>,
+    /// How ranks are reached that share no memory with this one, if the job has such.
+    wire: Option<Arc<Wire>>,
     retired: Mutex<Vec<Retired>>,
     /// What was left open by values that were dropped, where dropping could return no error.
     left_open: Mutex<Vec<Error>>,
 }
 
-/// A block that peers may still touch, and the question whether they are done.
+/// Blocks that peers may still touch, and the question whether they are done.
 struct Retired {
-    block: Block,
+    blocks: Vec<Block>,
     may_reuse: Box<dyn Fn(&Segment) -> bool + Send>,
 }
 
@@ -71,7 +76,7 @@ impl Drop for RankContext {
         for entry in retired.drain(..) {
             // Ranks that are threads end one by one. What a peer may still touch stays until the segment goes.
             if !(entry.may_reuse)(&self.segment) {
-                entry.block.leave_behind();
+                entry.blocks.into_iter().for_each(Block::leave_behind);
             }
         }
     }
@@ -94,20 +99,34 @@ impl RankContext {
         rank: Rank,
         limit: Option<Duration>,
         parent: Option<u32>,
+        wire: Option<Arc<Wire>>,
     ) -> RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
             rank,
+            info_policy: Policy::default(),
             limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
             memory_model: MemoryModel::default(),
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
+            wire,
             threads_before: Arc::default(),
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
             segment,
         }
+    }
+
+    /// Sets what becomes of info values.
+    pub(crate) fn with_info_policy(mut self, policy: Policy) -> RankContext {
+        self.info_policy = policy;
+        self
+    }
+
+    /// What becomes of info values.
+    pub(crate) fn info_policy(&self) -> Policy {
+        self.info_policy
     }
 
     /// The context of a rank that shares its process with others, and with threads that were there before.
@@ -142,11 +161,20 @@ impl RankContext {
         self.arena.allocate(bytes, call)
     }
 
-    /// Frees a block as soon as `may_reuse` says that no peer touches it any more.
+    /// Addresses of the segment that belong to this rank, without memory.
+    ///
+    /// # Errors
+    /// `System` if the segment has not that much.
+    pub(crate) fn reserve(&self, call: &'static str, bytes: usize) -> Result<Block> {
+        self.reclaim();
+        self.arena.reserve(bytes, call)
+    }
+
+    /// Frees blocks as soon as `may_reuse` says that no peer touches them any more.
     ///
     /// The question is asked at later allocations of this rank, never by a peer.
-    pub(crate) fn retire(&self, block: Block, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
-        let retired = Retired { block, may_reuse: Box::new(may_reuse) };
+    pub(crate) fn retire(&self, blocks: Vec<Block>, may_reuse: impl Fn(&Segment) -> bool + Send + 'static) {
+        let retired = Retired { blocks, may_reuse: Box::new(may_reuse) };
         self.retired.lock().unwrap_or_else(PoisonError::into_inner).push(retired);
     }
 
@@ -172,6 +200,11 @@ impl RankContext {
         std::mem::take(&mut *self.left_open.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().next()
     }
 
+    /// The segment, for those that live longer than a call.
+    pub(crate) fn shared_segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segment)
+    }
+
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -191,6 +224,22 @@ impl RankContext {
     /// A fresh identity for a team or window, unique in the job.
     pub(crate) fn fresh_id(&self) -> u64 {
         self.segment.fresh_id()
+    }
+
+    /// How ranks are reached that share no memory with this one.
+    pub(crate) fn wire(&self) -> Option<&Arc<Wire>> {
+        self.wire.as_ref()
+    }
+
+    /// Whether the memory of a rank of the job is mapped here.
+    #[inline]
+    pub(crate) fn shares_memory(&self, job_rank: Rank) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.shares_memory(job_rank.0))
+    }
+
+    /// Whether what a rank has done before it ended has all been seen here.
+    pub(crate) fn is_drained(&self, job_rank: Rank) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.is_drained(job_rank.0))
     }
 
     /// The time limit of each blocking call.
@@ -220,9 +269,7 @@ impl RankContext {
 
     /// Whether the process that started this one, and watches it, is no more.
     pub(crate) fn launcher_is_gone(&self) -> bool {
-        match self.parent {
-            Some(parent) => std::os::unix::process::parent_id() != parent,
-            None => false,
-        }
+        let orphaned = self.parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent);
+        orphaned || self.wire.as_ref().is_some_and(|wire| wire.rendezvous_is_gone())
     }
 }

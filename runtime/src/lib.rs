@@ -58,6 +58,7 @@
 mod element;
 mod epoch;
 mod error;
+mod info;
 mod job;
 #[doc(hidden)]
 pub mod launch;
@@ -75,17 +76,26 @@ pub mod trace;
 mod transport;
 mod window;
 
-pub use element::{And, BasicType, Element, Max, Min, OpCode, Operation, Or, Prod, Replace, Sum, Xor};
-pub use epoch::{Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending, Plain};
+pub use element::{
+    And, Basic, BasicType, Bool, Element, Max, Min, NoOp, OpCode, Operation, Or, Prod, Replace, Sum, Xor,
+};
+pub use epoch::{
+    Access, AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, Lock, LockAllEpoch, LockEpoch, Pending,
+    Plain, Request, StartRequest, TwoCall, WaitRequest,
+};
 pub use error::{Context, Error, ErrorKind, Evidence, Result};
+pub use info::{Hints, Info, Schedule};
 pub use job::MemoryModel;
 pub use op::{
-    Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, own, strided, strided_mut,
+    Buffer, Datatype, Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, TypedSlice,
+    TypedSliceMut, own, strided, strided_mut, typed, typed_mut,
 };
 pub use rank::Rank;
-pub use rma_macros::{rma_epoch, rma_test};
+pub use rma_macros::{Element, rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
-pub use window::raw::{Expected, Info, LockKind, Origins};
-pub use window::{LocalView, LocalViewMut, Moved, Returned, Window, WindowOptions};
+pub use window::raw::{Expected, LockKind, Origins};
+pub use window::{
+    Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions,
+};

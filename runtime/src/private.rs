@@ -7,16 +7,19 @@
 
 use std::ops::Range;
 
-use crate::element::Element;
+use crate::element::{Element, zeroed};
 use crate::epoch::{AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending};
 use crate::error::{Error, ErrorKind};
+use crate::info;
 use crate::sync::registers::{after_call, before_call};
 use crate::window::Window;
-use crate::window::raw::{self, Expected, Origins};
+use crate::window::raw::{Expected, Origins};
 
 pub mod testing;
 
+pub use crate::element::plain::ALIGNMENT_MAX;
 pub use crate::element::{And, Max, Min, Or, Prod, Replace, Sum, Xor};
+pub use crate::element::{Member, Shape};
 pub use crate::op::own;
 pub use crate::team::Rank;
 pub use crate::window::raw::LockKind;
@@ -54,11 +57,11 @@ pub enum Info {
 }
 
 impl Info {
-    fn plain(self) -> raw::Info {
+    fn plain(self) -> info::Info {
         match self {
-            Info::Strong => raw::Info::Strong,
-            Info::Weak => raw::Info::Weak,
-            Info::NoCheck(_) => raw::Info::NoCheck,
+            Info::Strong => info::Info::Strong,
+            Info::Weak => info::Info::Weak,
+            Info::NoCheck(_) => info::Info::NoCheck,
         }
     }
 
@@ -106,7 +109,7 @@ pub fn ranks<L: AsRef<[Rank]> + ?Sized>(list: &L) -> &[Rank] {
 
 /// One element of one's own part, as origin of a put or destination of a get.
 #[inline(always)]
-pub fn own_element(index: usize) -> crate::op::Own {
+pub fn own_element(index: usize) -> crate::op::Own<'static> {
     own(index..index.saturating_add(1))
 }
 
@@ -362,9 +365,11 @@ pub mod inner {
     ) -> Result<R, E> {
         let mut answer = None;
         before_call();
-        let closed = window.lock_with(target, kind, info.plain(), |epoch| {
-            answer = Some(between(|| body(epoch)));
-        });
+        let run = |epoch: &LockEpoch<'scope, T>| answer = Some(between(|| body(epoch)));
+        let closed = match info {
+            Info::Strong => window.lock(target, kind, run),
+            Info::Weak | Info::NoCheck(_) => window.lock_with(target, kind, info.plain(), run),
+        };
         settle(answer, closed.map_err(|error| info.explain(error)))
     }
 
@@ -572,7 +577,7 @@ pub fn write<T: Element>(epoch: &impl OwnMemoryMut<T>, range: Range<usize>, buff
 /// If the range is out of range, as for a slice.
 #[track_caller]
 pub fn copy<T: Element>(epoch: &impl OwnMemory<T>, range: Range<usize>) -> Vec<T> {
-    let mut elements = vec![T::default(); range.len()];
+    let mut elements = vec![zeroed(); range.len()];
     read(epoch, range, &mut elements);
     elements
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 const UNITS: [&str; 5] = ["us", "GB/s", "Mmsg/s", "kop/s", "us/op/rank"];
 
 /// Metrics that the peers' program has no counterpart of.
-const OURS_ONLY: [&str; 1] = ["acc_sum_f64_array_exclusive"];
+const OURS_ONLY: [&str; 2] = ["acc_sum_f64_array_exclusive", "win_setup_again_median"];
 
 fn bench(ranks: u32, transport: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rma-run"))

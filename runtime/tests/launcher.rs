@@ -332,3 +332,11 @@ fn jobs_beside_each_other_do_not_meet() {
         assert_eq!(ended.lines("is ok").len(), 3);
     }
 }
+
+#[test]
+fn a_thousand_ranks_start_and_end() {
+    // Seconds on two cores. If every end woke every waiter for each of them, it would be many minutes.
+    let ended = run("-n 1000 --timeout 100", "hello");
+    assert_eq!(ended.code(), Some(0), "{:?}", ended.err.last());
+    assert_eq!(ended.lines("of 1000").len(), 1000);
+}

@@ -12,18 +12,24 @@ mod primitive {
 
 #[path = "../src/sync/exposure.rs"]
 mod exposure;
+#[path = "../src/sync/guard.rs"]
+mod guard;
 #[path = "../src/sync/marks.rs"]
 mod marks;
+#[path = "../src/sync/notices.rs"]
+mod notices;
 #[path = "../src/sync/phases.rs"]
 mod phases;
 #[path = "../src/sync/state_word.rs"]
 mod state_word;
 
-use exposure::{Admits, Closing, Exposure, Origin};
+use exposure::{Admits, Closing, Exposure, Extent, Origin, Part};
+use guard::Guard;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use marks::{Marks, words_for};
+use notices::Notices;
 use phases::{Broken, Phases, Reason, Way};
 use state_word::{Refusal, Request, Sharing, Slot, StateWord, Turn};
 
@@ -301,12 +307,12 @@ impl Exposed {
 fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
     explore(2, || {
         let window = Exposed::new(2);
-        window.exposure.open(Admits::Anyone).unwrap();
+        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
         let origins: Vec<_> = (0..2)
             .map(|me| {
                 let window = Arc::clone(&window);
                 loom::thread::spawn(move || match window.exposure.start(&window.origins[me], 0) {
-                    Ok(number) => {
+                    Ok((number, _)) => {
                         window.write_and_complete(me, number);
                         true
                     }
@@ -329,6 +335,65 @@ fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
 }
 
 #[test]
+fn whoever_is_let_into_a_part_knows_which() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        let part = Arc::new(Part::new());
+        let origin = {
+            let (window, part) = (Arc::clone(&window), Arc::clone(&part));
+            loom::thread::spawn(move || match window.exposure.start(&window.origins[0], 0) {
+                Ok((number, extent)) => {
+                    // Each exposure has its own range, and the second one follows the first.
+                    assert_eq!(extent, Extent::Part);
+                    assert_eq!(part.get(), (u64::from(number), 10 + u64::from(number)));
+                    window.write_and_complete(0, number);
+                }
+                Err(refusal) => assert_eq!(refusal, exposure::Refusal::Closed),
+            })
+        };
+        for number in 1..=2 {
+            part.set(number, 10 + number);
+            window.exposure.open(Admits::Anyone, Extent::Part).unwrap();
+            window.wait(0);
+        }
+        origin.join().unwrap();
+    });
+}
+
+#[test]
+fn a_member_that_is_added_later_is_let_in() {
+    explore(2, || {
+        let window = Exposed::new(2);
+        let origins: Vec<_> = (0..2)
+            .map(|me| {
+                let window = Arc::clone(&window);
+                loom::thread::spawn(move || {
+                    let mut number = 0;
+                    window.posted.wait(|| match window.exposure.start(&window.origins[me], 0) {
+                        Ok((admitted, _)) => {
+                            number = admitted;
+                            true
+                        }
+                        Err(_) => false,
+                    });
+                    window.write_and_complete(me, number);
+                })
+            })
+            .collect();
+        let number = window.exposure.next_number();
+        window.origins[1].allow(number);
+        window.exposure.open(Admits::Group, Extent::Whole).unwrap();
+        window.posted.notify();
+        window.origins[0].allow(number);
+        window.posted.notify();
+        assert_eq!(window.wait(2), Closing::Closed);
+        let sum: u32 = window.cells.iter().map(|cell| cell.with_mut(|cell| unsafe { *cell })).sum();
+        assert_eq!(sum, 2);
+        origins.into_iter().for_each(|origin| origin.join().unwrap());
+    });
+}
+
+#[test]
 fn a_post_wakes_whoever_waits_for_it() {
     explore(3, || {
         let window = Exposed::new(1);
@@ -337,7 +402,7 @@ fn a_post_wakes_whoever_waits_for_it() {
             loom::thread::spawn(move || {
                 let mut number = 0;
                 window.posted.wait(|| match window.exposure.start(&window.origins[0], 0) {
-                    Ok(admitted) => {
+                    Ok((admitted, _)) => {
                         number = admitted;
                         true
                     }
@@ -347,7 +412,7 @@ fn a_post_wakes_whoever_waits_for_it() {
             })
         };
         window.origins[0].allow(window.exposure.next_number());
-        window.exposure.open(Admits::Group).unwrap();
+        window.exposure.open(Admits::Group, Extent::Whole).unwrap();
         window.posted.notify();
         assert_eq!(window.wait(1), Closing::Closed);
         assert_eq!(window.cells[0].with_mut(|cell| unsafe { *cell }), 1);
@@ -359,11 +424,11 @@ fn a_post_wakes_whoever_waits_for_it() {
 fn one_origin_does_not_stand_in_for_another() {
     explore(2, || {
         let window = Exposed::new(2);
-        window.exposure.open(Admits::Anyone).unwrap();
+        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
         let fast = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                let number = window.exposure.start(&window.origins[0], 0).unwrap();
+                let (number, _) = window.exposure.start(&window.origins[0], 0).unwrap();
                 window.write_and_complete(0, number);
                 // Its second visit is refused whether the wait is over or not.
                 assert!(window.exposure.start(&window.origins[0], number).is_err());
@@ -372,7 +437,7 @@ fn one_origin_does_not_stand_in_for_another() {
         let slow = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                let number = window.exposure.start(&window.origins[1], 0).unwrap();
+                let (number, _) = window.exposure.start(&window.origins[1], 0).unwrap();
                 window.write_and_complete(1, number);
             })
         };
@@ -389,11 +454,11 @@ fn one_origin_does_not_stand_in_for_another() {
 fn a_poisoned_exposure_knows_who_is_inside() {
     explore(3, || {
         let window = Exposed::new(1);
-        window.exposure.open(Admits::Anyone).unwrap();
+        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
         let origin = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                if let Ok(number) = window.exposure.start(&window.origins[0], 0) {
+                if let Ok((number, _)) = window.exposure.start(&window.origins[0], 0) {
                     window.write_and_complete(0, number);
                 }
             })
@@ -515,4 +580,94 @@ fn no_mark_of_one_word_is_lost() {
 #[test]
 fn no_mark_of_two_words_is_lost() {
     no_mark_is_lost([3, 64]);
+}
+
+#[test]
+fn a_guard_is_held_by_one_and_wakes_the_next() {
+    struct Guarded {
+        guard: Guard,
+        released: Bell,
+        /// What the guard protects: loom reports any access that it does not order.
+        data: UnsafeCell<u32>,
+    }
+    explore(2, || {
+        let guarded =
+            Arc::new(Guarded { guard: Guard::new(), released: Bell::new(), data: UnsafeCell::new(0) });
+        let change = |guarded: &Guarded, rank| {
+            guarded.released.wait(|| guarded.guard.try_take(rank));
+            assert_eq!(guarded.guard.holder(), Some(rank));
+            guarded.data.with_mut(|data| unsafe { *data += 1 });
+            guarded.guard.give_back();
+            guarded.released.notify();
+        };
+        let other = Arc::clone(&guarded);
+        let other = loom::thread::spawn(move || change(&other, 1));
+        change(&guarded, 0);
+        other.join().unwrap();
+        guarded.released.wait(|| guarded.guard.try_take(0));
+        guarded.data.with(|data| assert_eq!(unsafe { *data }, 2));
+    });
+}
+
+/// A target's memory with a counter of puts. loom reports any access to the memory that the count does not order.
+struct Counted {
+    notices: Notices,
+    told: Bell,
+    data: [UnsafeCell<u32>; 2],
+}
+
+impl Counted {
+    fn new() -> Arc<Counted> {
+        let data = [UnsafeCell::new(0), UnsafeCell::new(0)];
+        Arc::new(Counted { notices: Notices::new(), told: Bell::new(), data })
+    }
+
+    fn put_notify(&self, place: usize) {
+        self.data[place].with_mut(|data| unsafe { *data = 7 });
+        self.notices.add();
+        self.told.notify();
+    }
+
+    fn wait(&self, arrivals: u64) {
+        self.told.wait(|| self.notices.take(arrivals));
+    }
+
+    fn see(&self, place: usize) {
+        self.data[place].with(|data| assert_eq!(unsafe { *data }, 7));
+    }
+}
+
+#[test]
+fn a_count_shows_the_data_of_all_puts_that_it_counts() {
+    explore(2, || {
+        let counted = Counted::new();
+        let origins: Vec<_> = (0..2)
+            .map(|place| {
+                let counted = Arc::clone(&counted);
+                loom::thread::spawn(move || counted.put_notify(place))
+            })
+            .collect();
+        counted.wait(2);
+        counted.see(0);
+        counted.see(1);
+        origins.into_iter().for_each(|origin| origin.join().unwrap());
+        assert_eq!(counted.notices.untaken(), 0);
+    });
+}
+
+#[test]
+fn counted_puts_are_taken_one_by_one() {
+    explore(2, || {
+        let counted = Counted::new();
+        let origin = Arc::clone(&counted);
+        let origin = loom::thread::spawn(move || {
+            origin.put_notify(0);
+            origin.put_notify(1);
+        });
+        counted.wait(1);
+        counted.see(0);
+        counted.wait(1);
+        counted.see(1);
+        origin.join().unwrap();
+    });
 }

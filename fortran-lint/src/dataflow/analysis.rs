@@ -279,7 +279,25 @@ impl<'a> Analysis<'a> {
                     procedure.class == Class::Barrier && self.name(call.name).starts_with("rma_");
                 (ends && names_window) || is_window_barrier
             }
-            Handle::None => false,
+            Handle::None => operation.is_transfer && self.ends_events(call, procedure.class),
+        }
+    }
+
+    /// Whether a call completes the caller's own events of Put/Get/Offer: an offer, or the wait for one.
+    fn ends_events(&self, call: &Call, class: Class) -> bool {
+        let requests = || call.parts().filter(|(part, _)| matches!(part, Part::Request | Part::Requests));
+        let is_of_offer = |request: ExprId| {
+            self.operations.iter().any(|other| {
+                other.is_offer
+                    && matches!(other.handle, Handle::Request(own) if self.may_be_same(own, request))
+            })
+        };
+        match class {
+            Class::Offer => true,
+            Class::Finish | Class::FinishSome | Class::Test => {
+                requests().any(|(_, request)| is_of_offer(request))
+            }
+            _ => false,
         }
     }
 

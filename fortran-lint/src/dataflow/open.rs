@@ -1,6 +1,6 @@
 //! Whether operations are open at each event, on some way or on every way. Never reports.
 
-use super::event::{Event, EventKind, PassedTo};
+use super::event::{Call, Event, EventKind, PassedTo};
 use super::{Analysis, Handle, Operation, Phase};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
@@ -161,15 +161,26 @@ impl Analysis<'_> {
             };
         };
         if self.finishes(call, operation) {
-            let is_certain = matches!(
-                procedure.class,
-                Class::Finish | Class::Fence | Class::Complete | Class::Unlock | Class::WinFree
-            );
+            let is_certain = match procedure.class {
+                Class::Finish | Class::Fence | Class::Complete | Class::Unlock | Class::WinFree => true,
+                Class::Flush => self.flushes(call, operation),
+                _ => false,
+            };
             return if is_certain { Change::Closes } else { Change::MayClose };
         }
         match operation.handle {
             Handle::Request(request) if names_request(request) => Change::MayClose,
             _ => Change::None,
+        }
+    }
+
+    /// Whether a flush certainly concerns the target of a transfer.
+    fn flushes(&self, flush: &Call, operation: &Operation) -> bool {
+        let target = self.calls[operation.call as usize].named("target_rank");
+        match (flush.named("rank"), target) {
+            (None, _) => true,
+            (Some(rank), Some(target)) => self.file.tree.same(rank, target),
+            (Some(_), None) => false,
         }
     }
 }

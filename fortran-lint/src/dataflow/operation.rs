@@ -43,6 +43,8 @@ pub struct Operation {
     pub handle: Handle,
     /// It moves data to or from a window.
     pub is_transfer: bool,
+    /// It offers memory to others.
+    pub is_offer: bool,
     /// What the call names instead, when a datatype reaches the variable from there.
     pub anchor: Option<ExprId>,
 }
@@ -69,7 +71,7 @@ impl Analysis<'_> {
             let request = call.part(Part::Request);
             let window = call.part(Part::Win);
             let phase = match procedure.class {
-                Class::Blocking => Phase::Call,
+                Class::Blocking | Class::Offer => Phase::Call,
                 Class::Nonblocking | Class::Transfer => Phase::FromCall,
                 Class::Persistent | Class::Partitioned => Phase::FromStart,
                 Class::WinCreate => {
@@ -95,6 +97,7 @@ impl Analysis<'_> {
                 phase,
                 handle,
                 is_transfer: procedure.class == Class::Transfer,
+                is_offer: procedure.name.starts_with("pgo_ioffer"),
                 anchor: None,
             };
             for (position, (part, arg)) in call.parts().enumerate() {

@@ -1,6 +1,6 @@
 //! Sums a procedure up for its callers. Never looks at a caller.
 
-use super::event::{Call, EventKind, PassedTo};
+use super::event::{Call, Event, EventKind, PassedTo};
 use super::{Analysis, FileContext, Step};
 use crate::model::UnitId;
 use crate::mpi::{self, Class, Part};
@@ -24,7 +24,11 @@ pub fn summarize(file: FileContext<'_>, id: UnitId, place: String) -> Summary {
     }
     Summary {
         effects,
-        dummies: dummies.iter().map(|&name| dummy(&a, name)).collect(),
+        dummies: dummies
+            .iter()
+            .zip(usages(&a, &dummies))
+            .map(|(&name, usage)| dummy(&a, name, usage))
+            .collect(),
         blocks: blocks(&a),
         calls_unknown: a.calls.iter().any(|call| calls_unknown(&a, call)),
         place,
@@ -258,35 +262,43 @@ fn handles(call: &Call) -> impl Iterator<Item = ExprId> {
     call.parts().filter(|(part, _)| matches!(part, Part::Request | Part::Requests)).map(|(_, arg)| arg)
 }
 
-fn dummy(a: &Analysis<'_>, name: Symbol) -> Dummy {
+fn dummy(a: &Analysis<'_>, name: Symbol, usage: Use) -> Dummy {
     let resolved = a.resolve(name);
-    let is_pointer = resolved.attributes.has(Attributes::POINTER);
-    let is_spread = is_pointer
+    let is_spread = resolved.attributes.has(Attributes::POINTER)
         || (resolved.is_assumed_shape(a.file.tree) && !resolved.attributes.has(Attributes::CONTIGUOUS));
-    Dummy { name: a.name(name).into(), attributes: resolved.attributes, is_spread, usage: usage(a, name) }
+    Dummy { name: a.name(name).into(), attributes: resolved.attributes, is_spread, usage }
 }
 
-fn usage(a: &Analysis<'_>, name: Symbol) -> Use {
-    let mut usage = Use::default();
+/// How each dummy argument is used.
+fn usages(a: &Analysis<'_>, dummies: &[Symbol]) -> Vec<Use> {
+    let mut usages = vec![Use::default(); dummies.len()];
+    let mut is_touched = vec![false; dummies.len()];
+    let shields = |event: &Event, name: Symbol| match event.kind {
+        EventKind::Pass { variable, to: PassedTo::Library(..), .. } => variable == name,
+        EventKind::Pass { variable, .. } => variable == name && a.shields_store(event, name),
+        _ => false,
+    };
     for event in &a.events {
+        let Some(at) = event.variable().and_then(|name| dummies.iter().position(|&dummy| dummy == name))
+        else {
+            continue;
+        };
+        let usage = &mut usages[at];
         match event.kind {
-            EventKind::Read { variable, .. } if variable == name => usage.is_read = true,
-            EventKind::Write { variable, .. } if variable == name => usage.is_written = true,
-            EventKind::Pass { variable, to: PassedTo::User(call), .. } if variable == name => {
+            EventKind::Read { .. } => usage.is_read = true,
+            EventKind::Write { .. } | EventKind::Release { .. } => usage.is_written = true,
+            EventKind::Pass { to: PassedTo::User(call), .. } => {
                 let inner = a.usage(call, event);
                 usage.is_read |= inner.is_read;
                 usage.is_written |= inner.is_written;
                 usage.is_given_away |= inner.is_given_away;
             }
-            _ => {}
+            EventKind::Pass { .. } | EventKind::Call(_) => {}
         }
+        is_touched[at] |= shields(event, dummies[at]);
     }
-    let shields = |event: &super::Event| match event.kind {
-        EventKind::Pass { variable, to: PassedTo::Library(..), .. } => variable == name,
-        EventKind::Pass { variable, .. } => variable == name && a.shields_store(event, name),
-        _ => false,
-    };
-    let is_touched = a.events.iter().any(shields);
-    usage.is_shielded = is_touched && !a.can_bypass(|_, event| shields(event));
-    usage
+    for (at, usage) in usages.iter_mut().enumerate() {
+        usage.is_shielded = is_touched[at] && !a.can_bypass(|_, event| shields(event, dummies[at]));
+    }
+    usages
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rma_source::{FileId, Span};
 
-use crate::baseline::normal;
+use crate::baseline::{line_of, normal};
 use crate::check::{FileReport, Input, check};
 use crate::finding::{Action, Finding, Repair};
 use crate::form::Form;
@@ -53,24 +53,21 @@ pub struct Outcome {
     called: BTreeSet<Concern>,
 }
 
-/// What tells a finding from others through edits, which move lines.
-type Key = (String, &'static str, String, String);
+/// What tells a finding from others through edits, which move lines: file, rule, variable, text of the line, unit.
+type Key = (String, &'static str, String, String, Option<u32>);
 
 /// A rule and a variable in a unit of a file.
 type Concern = (String, &'static str, String, u32);
 
 fn concern(report: &FileReport, finding: &Finding) -> Option<(Key, Concern)> {
     let unit = finding.repairs.first()?.unit;
-    let path = path_of(report, finding.file);
-    let concern = (path.clone(), finding.rule, finding.variable.clone(), unit);
-    Some((key(report, finding, path), concern))
+    let key = key(report, finding);
+    let concern = (key.0.clone(), finding.rule, finding.variable.clone(), unit);
+    Some((key, concern))
 }
 
 fn keys(reports: &[FileReport]) -> BTreeSet<Key> {
-    let of = |report: &FileReport| -> Vec<Key> {
-        report.findings.iter().map(|finding| key(report, finding, path_of(report, finding.file))).collect()
-    };
-    reports.iter().flat_map(of).collect()
+    reports.iter().flat_map(|report| report.findings.iter().map(|finding| key(report, finding))).collect()
 }
 
 /// Mends what `wanted` leaves of the findings.
@@ -141,7 +138,7 @@ fn attempt(
                 if way.action.is_call() {
                     outcome.called.insert(work.concern);
                 }
-                let (path, rule, variable, _) = work.key;
+                let (path, rule, variable, ..) = work.key;
                 let mended = Mended { path, rule, variable, action: way.action.clone() };
                 if !outcome.mended.contains(&mended) {
                     outcome.mended.push(mended);
@@ -163,13 +160,18 @@ struct Work {
     choice: usize,
 }
 
+/// A way to mend a finding: edits that belong together.
+struct Way {
+    action: Action,
+    edits: Vec<Edit>,
+}
+
 /// An edit of one of the texts.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Way {
+struct Edit {
     input: usize,
     at: usize,
     text: Vec<u8>,
-    action: Action,
     /// The first byte of the statement beside which the text goes.
     anchor: usize,
 }
@@ -186,16 +188,18 @@ impl Work {
         not_asked_for: &mut BTreeSet<String>,
     ) -> Work {
         let mut ways = Vec::new();
-        for Repair { action, span, file, .. } in &finding.repairs {
-            let home = path_of(report, *file);
-            let Some(input) = texts.iter().position(|input| input.path == home) else {
-                not_asked_for.insert(home);
-                continue;
+        for Repair { action, places, .. } in &finding.repairs {
+            let edit = |&(file, span): &(FileId, Span)| {
+                let home = report.path_of(file);
+                let Some(input) = texts.iter().position(|input| input.path == home) else {
+                    not_asked_for.insert(home.to_string());
+                    return None;
+                };
+                let (at, text) = edit(&texts[input].bytes, report.form, span, action, &finding.variable)?;
+                Some(Edit { input, at, text, anchor: span.start as usize })
             };
-            if let Some((at, text)) = edit(&texts[input].bytes, report.form, *span, action, &finding.variable)
-            {
-                ways.push(Way { input, at, text, action: action.clone(), anchor: span.start as usize });
-            }
+            let edits: Option<Vec<Edit>> = places.iter().map(edit).collect();
+            ways.extend(edits.map(|edits| Way { action: action.clone(), edits }));
         }
         Work { key, concern, ways, choice: 0 }
     }
@@ -233,13 +237,14 @@ fn settle(
     options: &Options,
 ) -> Option<(Vec<Input>, Insertions, Vec<FileReport>)> {
     loop {
-        let chosen: BTreeSet<&Way> = work.iter().filter_map(|work| work.ways.get(work.choice)).collect();
+        let ways = work.iter().filter_map(|work| work.ways.get(work.choice));
+        let chosen: BTreeSet<&Edit> = ways.flat_map(|way| &way.edits).collect();
         if chosen.is_empty() {
             return None;
         }
         let mut insertions: Insertions = BTreeMap::new();
-        for way in chosen {
-            insertions.entry(way.input).or_default().push((way.at, way.text.clone()));
+        for edit in chosen {
+            insertions.entry(edit.input).or_default().push((edit.at, edit.text.clone()));
         }
         let mut new_texts = texts.to_vec();
         for (&i, list) in &insertions {
@@ -252,10 +257,12 @@ fn settle(
         let mut left: BTreeMap<Key, BTreeSet<(String, usize)>> = BTreeMap::new();
         for report in &reports {
             for finding in &report.findings {
-                let anchors = left.entry(key(report, finding, path_of(report, finding.file))).or_default();
+                let anchors = left.entry(key(report, finding)).or_default();
                 let calls = finding.repairs.iter().filter(|repair| repair.action.is_call());
-                anchors
-                    .extend(calls.map(|repair| (path_of(report, repair.file), repair.span.start as usize)));
+                let places = calls.flat_map(|repair| &repair.places);
+                anchors.extend(
+                    places.map(|(file, span)| (report.path_of(*file).to_string(), span.start as usize)),
+                );
             }
         }
         let mut has_failed = false;
@@ -264,13 +271,12 @@ fn settle(
                 continue;
             };
             // A call that asks for another one somewhere else has done its part.
-            let n_before: usize = insertions[&way.input]
-                .iter()
-                .filter(|(at, _)| *at <= way.anchor)
-                .map(|(_, text)| text.len())
-                .sum();
-            let same = (texts[way.input].path.clone(), way.anchor + n_before);
-            if way.action.is_call() && !anchors.is_empty() && !anchors.contains(&same) {
+            let is_same = |edit: &Edit| {
+                let before = insertions[&edit.input].iter().filter(|(at, _)| *at <= edit.anchor);
+                let n_before: usize = before.map(|(_, text)| text.len()).sum();
+                anchors.contains(&(texts[edit.input].path.clone(), edit.anchor + n_before))
+            };
+            if way.action.is_call() && !anchors.is_empty() && !way.edits.iter().any(is_same) {
                 continue;
             }
             work.choice += 1;
@@ -306,20 +312,10 @@ fn with_texts(options: &Options, texts: &[Input]) -> Options {
     options
 }
 
-fn path_of(report: &FileReport, file: FileId) -> String {
-    match file.0.checked_sub(1) {
-        Some(i) => report.included.get(i as usize).map_or(String::new(), |file| file.path().to_string()),
-        None => report.path.clone(),
-    }
-}
-
-fn key(report: &FileReport, finding: &Finding, path: String) -> Key {
-    let sources = report.sources();
-    let line = sources.get(finding.file).map_or(String::new(), |file| {
-        let line = file.line_column(finding.span.start as usize).line;
-        normal(file.line_text(line).unwrap_or_default())
-    });
-    (path, finding.rule, finding.variable.clone(), line)
+fn key(report: &FileReport, finding: &Finding) -> Key {
+    let line = normal(line_of(report.text_of(finding.file), finding.span.start as usize));
+    let unit = finding.repairs.first().map(|repair| repair.unit);
+    (report.path_of(finding.file).to_string(), finding.rule, finding.variable.clone(), line, unit)
 }
 
 impl Action {

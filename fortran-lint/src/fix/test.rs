@@ -130,6 +130,17 @@ fn without_an_interface_a_block_is_made_that_nothing_else_has() {
 }
 
 #[test]
+fn a_name_declared_in_each_branch_gets_the_attribute_in_each() {
+    let text = receive(USE, "#ifdef SINGLE\n  real :: buf\n#else\n  double precision :: buf\n#endif\n");
+    let expected = ["  asynchronous :: buf\n", "  asynchronous :: buf\n"];
+    check_one("w.F90", text.as_bytes(), &Options::default(), &expected);
+    let (texts, _) = mended_with(&[("w.F90", text.as_bytes())], &Options::default());
+    let new = String::from_utf8_lossy(&texts[0]).into_owned();
+    assert!(new.contains("real :: buf\n  asynchronous :: buf\n#else"), "{new}");
+    assert!(new.contains("double precision :: buf\n  asynchronous :: buf\n#endif"), "{new}");
+}
+
+#[test]
 fn a_bare_dummy_argument_gets_a_call_and_one_with_an_interface_an_attribute() {
     let options = Options::default();
     let text = receive(F08, "  real :: buf\n").replace("work(comm)", "work(comm, buf)");
@@ -166,11 +177,17 @@ fn calls_that_do_not_help_everywhere_are_not_made_at_all_and_units_are_judged_al
         \x20 if (comm > 3) then\n    call mpi_wait(req, mpi_status_ignore, ierr)\n    comm = buf\n\
         \x20 else\n    call mpi_wait(req, mpi_status_ignore, ierr); comm = 2 * buf; comm = 3; comm = 4; comm = 5; comm = 6; comm = 7; comm = 8; comm = 9\n\
         \x20 end if\nend\n";
-    let text = format!("{first}{second}");
+    let declared = receive(USE, "  real :: buf\n").replace("work", "third");
+    let text = format!("{first}{second}{declared}");
     let (texts, outcome) = mended_with(&[("w.f90", text.as_bytes())], &options);
     let new = String::from_utf8_lossy(&texts[0]).into_owned();
-    assert_eq!(new, first.replace("  x = buf\n", "  call keep(buf)\n  x = buf\n") + second);
-    assert_eq!(outcome.mended.len(), 1);
+    assert_eq!(
+        new,
+        first.replace("  x = buf\n", "  call keep(buf)\n  x = buf\n")
+            + second
+            + &declared.replace("real :: buf\n", "real :: buf\n  asynchronous :: buf\n")
+    );
+    assert_eq!(outcome.mended.len(), 2, "{:?}", outcome.mended);
 }
 
 #[test]

@@ -59,6 +59,8 @@ pub enum Class {
     WinSync,
     /// It moves data to or from a window.
     Transfer,
+    /// It answers one-sided events with memory of the caller, and so completes the caller's own.
+    Offer,
     /// All processes meet.
     Barrier,
     /// It tells the address of a variable.
@@ -301,6 +303,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("flush", Class::Flush),
     ("win-sync", Class::WinSync),
     ("transfer", Class::Transfer),
+    ("offer", Class::Offer),
     ("barrier", Class::Barrier),
     ("address", Class::Address),
     ("datatype", Class::Datatype),

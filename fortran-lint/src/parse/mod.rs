@@ -85,6 +85,7 @@ fn parse_text(text: &[u8], origin: Origin, macros: Macros) -> Tree {
             },
         }
     }
+    parser.tree.shrink();
     parser.tree
 }
 

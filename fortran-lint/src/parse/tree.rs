@@ -695,6 +695,13 @@ impl Tree {
         }
     }
 
+    /// Gives back room that was taken for growth: a run holds the trees of all files.
+    pub(super) fn shrink(&mut self) {
+        self.statements.shrink_to_fit();
+        self.exprs.shrink_to_fit();
+        self.lists.shrink_to_fit();
+    }
+
     /// How many statements were not understood.
     pub fn n_unknown(&self) -> usize {
         self.statements.iter().filter(|statement| matches!(statement.kind, StatementKind::Unknown)).count()

@@ -34,6 +34,7 @@ pub fn annotations(reports: &[FileReport]) -> String {
             for remedy in &finding.remedies {
                 message.push_str(&format!("\nhelp: {remedy}"));
             }
+            message.push_str(&format!("\nnote: {}", super::see(finding.rule)));
             out.push_str(&format!(
                 "::{command} file={},line={line},endLine={}{columns},title={}::{}\n",
                 property(file.path()),

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::Summary;
 use crate::check::FileReport;
 use crate::finding::Finding;
+use crate::rules::ADVICE_COMMAND;
 
 /// Version of the shape; it grows when a field changes its meaning or goes.
 pub const VERSION: u32 = 1;
@@ -33,6 +34,7 @@ struct JsonFinding<'a> {
     because: &'a [&'static str],
     related: Vec<JsonRelated<'a>>,
     remedies: &'a [String],
+    advice: &'static str,
 }
 
 #[derive(Serialize)]
@@ -154,6 +156,7 @@ fn one<'a>(map: &SourceMap, finding: &'a Finding) -> JsonFinding<'a> {
             })
             .collect(),
         remedies: &finding.remedies,
+        advice: ADVICE_COMMAND,
     }
 }
 

@@ -8,6 +8,15 @@ pub mod text;
 
 use crate::check::FileReport;
 use crate::finding::Level;
+use crate::rules::ADVICE_COMMAND;
+
+/// Where a finding of a rule is explained, and the topic as a whole.
+fn see(rule: &str) -> String {
+    format!(
+        "`fortran-lint explain {rule}` tells what the compiler may do and what helps, `{ADVICE_COMMAND}` how to keep \
+         memory out of registers"
+    )
+}
 
 /// How many of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

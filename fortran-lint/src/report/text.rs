@@ -36,10 +36,7 @@ fn diagnostic(finding: &Finding) -> Diagnostic {
     for remedy in &finding.remedies {
         diagnostic = diagnostic.help(remedy.clone());
     }
-    diagnostic.note(format!(
-        "`fortran-lint explain {}` tells what the compiler may do and what helps",
-        finding.rule
-    ))
+    diagnostic.note(super::see(finding.rule))
 }
 
 /// Statements that were not understood and included files that were not found, one a line.

@@ -32,6 +32,7 @@
 //! - With `use mpi_f08`: ASYNCHRONOUS, or MPI_F_SYNC_REG(buf) after the completing call.
 //! - VOLATILE, at the price of every access.
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
     without_attempts,
@@ -99,5 +100,6 @@ fn report(a: &Analysis<'_>, variable: Symbol, reads: &[Read]) -> Option<Finding>
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, got.event);
     propose(a, &mut found, variable, "between the completing call and the read");
+    repair::call(a, &mut found, Place::Behind(a.calls[end as usize].span));
     Some(found)
 }

@@ -32,6 +32,7 @@
 //! - With `use mpi_f08`: ASYNCHRONOUS, or MPI_F_SYNC_REG(buf) before the store.
 //! - VOLATILE, at the price of every access.
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
 };
@@ -100,5 +101,6 @@ fn report(a: &Analysis<'_>, variable: Symbol, mut stores: Vec<Store>) -> Option<
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, started.event);
     propose(a, &mut found, variable, "between the completing call and the store");
+    repair::call(a, &mut found, Place::Behind(a.calls[end as usize].span));
     Some(found)
 }

@@ -1,6 +1,7 @@
 //! The rules, one file each, and the table that lists them. A rule's module doc is its manual page. Rules never open
 //! files, never search text, and never look at each other.
 
+mod finished;
 mod hidden;
 mod repair;
 mod support;
@@ -14,6 +15,7 @@ mod fr06;
 mod fr07;
 mod fr08;
 mod fr09;
+mod fr10;
 mod fr11;
 mod fr12;
 mod fr13;
@@ -29,6 +31,12 @@ mod fr22;
 
 use crate::dataflow::Analysis;
 use crate::finding::Finding;
+
+/// The advice on registers as a whole, in Markdown.
+pub const ADVICE: &str = include_str!("../../../docs/registers.md");
+
+/// The command that prints it.
+pub const ADVICE_COMMAND: &str = "fortran-lint explain registers";
 
 /// How a code appears.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -67,6 +75,7 @@ impl Rule {
             page.push_str(text.strip_prefix(' ').unwrap_or(text));
             page.push('\n');
         }
+        page.push_str(&format!("\nThe advice on registers as a whole: `{ADVICE_COMMAND}`.\n"));
         page
     }
 
@@ -125,6 +134,7 @@ pub const RULES: &[Rule] = &[
     rule!("FR07", "store-moved-before-completion", "warning", "fr07.rs", fr07::check),
     rule!("FR08", "window-store-left-in-register", "error", "fr08.rs", fr08::check),
     rule!("FR09", "callback-state-in-register", "error", "fr09.rs", fr09::check),
+    rule!("FR10", "offered-memory-used-after-wait", "warning", "fr10.rs", fr10::check),
     rule!("FR11", "common-hidden-from-wrapper", "warning", "fr11.rs", fr11::check),
     rule!("FR12", "volatile-outside-standard", "note", "fr12.rs", fr12::check),
     rule!("FR13", "dummy-routine-in-application", "fr13.rs"),
@@ -156,7 +166,7 @@ mod test {
         for rule in RULES {
             let page = rule.page();
             assert!(page.starts_with(&format!("# {}: {}\n", rule.code, rule.name)), "{}", rule.code);
-            for part in ["## What happens", "## What to do"] {
+            for part in ["## What happens", "## What to do", super::ADVICE_COMMAND] {
                 assert!(page.contains(part), "{} lacks {part}", rule.code);
             }
         }

@@ -5,8 +5,8 @@ use rma_source::{FileId, Span};
 
 use crate::dataflow::{Analysis, Binding};
 use crate::finding::{Action, Finding, Repair};
-use crate::model::{Storage, Unit, UnitId};
-use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, UnitKind};
+use crate::model::{Step, Storage, Unit, UnitId};
+use crate::parse::{Attributes, ExprId, ExprKind, Statement, StatementKind, Symbol, UnitKind};
 
 /// The attribute that is enough for a variable that calls change, and costs least.
 const CHEAP: &str = "ASYNCHRONOUS";
@@ -27,10 +27,9 @@ pub(super) enum Place {
 
 /// Adds the edit of the declaration, or where none compiles nothing.
 pub(super) fn declare(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol) {
-    let Some((anchor, owner)) = declaration(a, variable) else { return };
+    let Some((places, owner)) = declarations(a, variable) else { return };
     let owner = a.file.model.unit(owner);
-    let mut add =
-        |action| finding.repairs.push(Repair { action, span: anchor, file: FileId(0), unit: a.id.0 });
+    let mut add = |action| finding.repairs.push(Repair { action, places: places.clone(), unit: a.id.0 });
     // A caller without an explicit interface must not pass anything to a dummy argument with such an attribute.
     let is_bare_dummy = a.resolve(variable).storage == Storage::Dummy && owner.parent.is_none();
     match a.binding {
@@ -50,7 +49,7 @@ pub(super) fn declare(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol)
 
 /// Adds the edit that makes every access count, for a loop without calls.
 pub(super) fn declare_volatile(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol) {
-    let Some((anchor, owner)) = declaration(a, variable) else { return };
+    let Some((places, owner)) = declarations(a, variable) else { return };
     // As above; a pointer is no actual argument of a call without an interface.
     let is_bare_argument = matches!(a.binding, Binding::Mpif | Binding::Unknown)
         && !a.resolve(variable).attributes.has(Attributes::POINTER);
@@ -60,12 +59,7 @@ pub(super) fn declare_volatile(a: &Analysis<'_>, finding: &mut Finding, variable
     let is_dummy = a.resolve(variable).storage == Storage::Dummy;
     let is_bare_dummy = is_dummy && a.file.model.unit(owner).parent.is_none();
     if !is_bare_dummy {
-        finding.repairs.push(Repair {
-            action: Action::Declare(STRICT),
-            span: anchor,
-            file: FileId(0),
-            unit: a.id.0,
-        });
+        finding.repairs.push(Repair { action: Action::Declare(STRICT), places, unit: a.id.0 });
     }
 }
 
@@ -80,7 +74,7 @@ pub(super) fn call(a: &Analysis<'_>, finding: &mut Finding, place: Place) {
         Place::Behind(span) => (span, Action::CallBehind(routine)),
     };
     let Some(span) = statement_at(a, span) else { return };
-    let repair = Repair { action, span, file: FileId(0), unit: a.id.0 };
+    let repair = Repair { action, places: vec![(FileId(0), span)], unit: a.id.0 };
     let is_last_resort = matches!(a.binding, Binding::UseMpi | Binding::F08);
     let at = if is_last_resort { finding.repairs.len() } else { 0 };
     finding.repairs.insert(at, repair);
@@ -94,18 +88,24 @@ fn statement_at(a: &Analysis<'_>, span: Span) -> Option<Span> {
     (span.end <= statement.span.end).then_some(statement.span)
 }
 
-/// The statement that declares the variable, or the last declaration of the unit where none does, and the unit.
-fn declaration(a: &Analysis<'_>, variable: Symbol) -> Option<(Span, UnitId)> {
+/// The statements that declare the variable, one in each branch of an `#if`, or the last declaration of the unit where
+/// none does, and the unit.
+fn declarations(a: &Analysis<'_>, variable: Symbol) -> Option<(Vec<(FileId, Span)>, UnitId)> {
     let resolved = a.resolve(variable);
     if let Some(declared) = resolved.declared {
-        let span = statement_at(a, declared)?;
         let owner = ancestors(a).find(|&id| a.file.model.unit(id).variables.contains_key(&variable))?;
-        return Some((span, owner));
+        let mut places = vec![(FileId(0), statement_at(a, declared)?)];
+        for statement in statements(a, owner) {
+            let StatementKind::Declaration { entities, .. } = &statement.kind else { continue };
+            let place = (FileId(0), statement.span);
+            if entities.iter().any(|entity| entity.name.symbol == variable) && !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        return Some((places, owner));
     }
     let mut last = None;
-    for step in &a.unit.body {
-        let crate::model::Step::Statement(i) = step else { continue };
-        let statement = &a.file.tree.statements[*i as usize];
+    for statement in statements(a, a.id) {
         use StatementKind as S;
         match statement.kind {
             S::Unit { .. }
@@ -121,7 +121,14 @@ fn declaration(a: &Analysis<'_>, variable: Symbol) -> Option<(Span, UnitId)> {
             _ => break,
         }
     }
-    Some((last?, a.id))
+    Some((vec![(FileId(0), last?)], a.id))
+}
+
+fn statements<'a>(a: &'a Analysis<'_>, id: UnitId) -> impl Iterator<Item = &'a Statement> {
+    a.file.model.unit(id).body.iter().filter_map(|step| match step {
+        Step::Statement(i) => Some(&a.file.tree.statements[*i as usize]),
+        Step::Mark(_) => None,
+    })
 }
 
 fn ancestors<'a>(a: &'a Analysis<'_>) -> impl Iterator<Item = UnitId> + 'a {
@@ -180,12 +187,12 @@ fn is_constant(a: &Analysis<'_>, id: ExprId) -> bool {
     }
 }
 
-/// A name for the block that nothing else in the file has.
+/// A name for the block that nothing else in the file has, and no procedure of the program.
 fn block_name(a: &Analysis<'_>, variable: Symbol, owner: &Unit) -> String {
     let unit = owner.name.map_or("main", |name| a.name(name.symbol));
     let mut name = format!("{unit}_{}", a.name(variable));
     name.truncate(NAME_BYTES_MAX);
-    while a.file.tree.symbols.find(&name).is_some() {
+    while a.file.tree.symbols.find(&name).is_some() || a.file.program.procedures.has(&name) {
         name.push('x');
     }
     name

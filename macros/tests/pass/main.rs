@@ -3,6 +3,7 @@
 
 mod access_and_exposure;
 mod early_ways_out;
+mod elements;
 mod exchange;
 mod fields;
 mod generic;

@@ -97,11 +97,13 @@ pub enum ErrorKind {
     NotFound,
     /// The linked list's heap has no free node.
     HeapFull,
+    /// A hint of an info value is malformed.
+    BadInfo,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of the list.
-    pub const ALL: [ErrorKind; 45] = [
+    pub const ALL: [ErrorKind; 46] = [
         ErrorKind::RankOutOfRange,
         ErrorKind::OutOfBounds,
         ErrorKind::WindowFreed,
@@ -147,6 +149,7 @@ impl ErrorKind {
         ErrorKind::StaleNode,
         ErrorKind::NotFound,
         ErrorKind::HeapFull,
+        ErrorKind::BadInfo,
     ];
 }
 

@@ -7,9 +7,10 @@ use super::deliver::{Closed, Deliver};
 use super::{Exactly, get_into_buffers, transfers};
 use crate::element::Element;
 use crate::error::Result;
+use crate::info::Hints;
 use crate::team::Rank;
 use crate::window::Window;
-use crate::window::raw::{Info, LockKind, RawWindow};
+use crate::window::raw::{LockKind, RawWindow};
 
 /// A held lock. See [`Window::lock`].
 pub struct LockEpoch<'scope, T: Element> {
@@ -19,20 +20,28 @@ pub struct LockEpoch<'scope, T: Element> {
     elements: PhantomData<T>,
 }
 
+/// A held lock, as a guard. See [`Window::acquire`].
+#[must_use = "the lock is given back with `unlock`"]
+pub struct Lock<'w, T: Element> {
+    window: &'w RawWindow,
+    target: Rank,
+    elements: PhantomData<T>,
+}
+
 /// Unlocks when the body panics. The body's normal end forgets it.
 struct Unwinding<'scope>(&'scope RawWindow, Rank);
 
 impl Drop for Unwinding<'_> {
     fn drop(&mut self) {
-        // The transfers of the body are complete, so the next holder finds the window as the panic left it. There is no
-        // one to give an error to; a lock that is not held has nothing to give back.
-        let _ = self.0.unlock("unlock", self.1);
+        // The transfers of the body are complete, so the next holder finds the window as the panic left it.
+        self.0.abandon_epoch(self.1, || self.0.unlock("unlock", self.1));
     }
 }
 
 impl<T: Element> Window<T> {
-    /// Takes the lock of a target's window, runs the body, and gives the lock back (other spellings: LOCK and UNLOCK, RMA_LOCK,
-    /// WINDOWLOCK, WIN_LOCK; EXCLUSIVE, LOCK_EXCLUSIVE).
+    /// Takes the lock of a target's window, runs the body, and gives the lock back.
+    ///
+    /// Elsewhere it is called LOCK, RMA_LOCK, WINDOWLOCK or WIN_LOCK; the names of the kinds are those of [`LockKind`].
     ///
     /// Waiters are served in the order in which they came; shared ones that follow each other hold the lock together.
     ///
@@ -52,32 +61,77 @@ impl<T: Element> Window<T> {
     /// The error that the body returns, after the unlock; `LockHeld` if this rank has the lock already, also by a local view
     /// of its own window; `MixedSync` if the target has posted its window; `PeerLost`, `Stalled`, `Poisoned`.
     #[track_caller]
-    #[doc(alias = "WIN_LOCK")]
-    #[doc(alias = "LOCK_EXCLUSIVE")]
+    #[doc(alias("LOCK", "RMA_LOCK", "WINDOWLOCK", "WIN_LOCK"))]
     pub fn lock<'scope, R: Deliver>(
         &'scope self,
         target: Rank,
         kind: LockKind,
         body: impl FnOnce(&LockEpoch<'scope, T>) -> R,
     ) -> Result<R::Output> {
-        self.lock_with(target, kind, Info::Strong, body)
+        let window = self.raw();
+        window.hook("lock", Some(target), || None);
+        window.lock("lock", target, kind)?;
+        self.under_lock(target, body)
     }
 
-    /// As [`lock`](Window::lock), with what the caller knows. Under [`Info::NoCheck`] the lock is tried once.
+    /// As [`lock`](Window::lock), with what the caller knows. Under [`Info::NoCheck`](crate::Info::NoCheck) the lock is tried
+    /// once, and may nest in another of the same rank; under [`Info::Weak`](crate::Info::Weak) it may be taken later, in a
+    /// transfer or in the unlock.
     ///
     /// # Errors
-    /// As [`lock`](Window::lock), and `NoCheckConflict` if the promise did not hold.
+    /// As [`lock`](Window::lock); `NoCheckConflict` if the promise did not hold; `BadInfo` for a malformed hint.
     #[track_caller]
     pub fn lock_with<'scope, R: Deliver>(
         &'scope self,
         target: Rank,
         kind: LockKind,
-        info: Info,
+        info: impl Into<Hints>,
         body: impl FnOnce(&LockEpoch<'scope, T>) -> R,
     ) -> Result<R::Output> {
         let window = self.raw();
         window.hook("lock", Some(target), || None);
-        window.lock("lock", target, kind, info)?;
+        let terms = window.terms("lock", &info.into())?;
+        window.lock_on("lock", target, kind, terms)?;
+        self.under_lock(target, body)
+    }
+
+    /// Takes the lock of a target's window until [`unlock`](Lock::unlock), as [`lock_with`](Window::lock_with) does for a body.
+    ///
+    /// ```
+    /// use rma::{Info, LockKind, Rank, Window};
+    /// let sums = rma::spawn(3, |team| {
+    ///     let counter = Window::<u64>::allocate(team, 1)?;
+    ///     let lock = counter.acquire(Rank(0), LockKind::Exclusive, Info::Strong)?;
+    ///     let before = lock.flush(lock.get_value(Rank(0), 0)?)?;
+    ///     lock.put(Rank(0), 0, before + 1)?;
+    ///     lock.unlock()?;
+    ///     team.rma_barrier()?;
+    ///     counter.load(0)
+    /// })?;
+    /// assert_eq!(sums.into_iter().collect::<rma::Result<Vec<u64>>>()?, [3, 0, 0]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`lock_with`](Window::lock_with).
+    #[track_caller]
+    pub fn acquire(&self, target: Rank, kind: LockKind, info: impl Into<Hints>) -> Result<Lock<'_, T>> {
+        let window = self.raw();
+        window.hook("lock", Some(target), || None);
+        let terms = window.terms("lock", &info.into())?;
+        window.lock_on("lock", target, kind, terms)?;
+        Ok(Lock { window, target, elements: PhantomData })
+    }
+
+    /// Runs the body with the lock held, and gives the lock back.
+    #[track_caller]
+    #[inline(always)]
+    fn under_lock<'scope, R: Deliver>(
+        &'scope self,
+        target: Rank,
+        body: impl FnOnce(&LockEpoch<'scope, T>) -> R,
+    ) -> Result<R::Output> {
+        let window = self.raw();
         let unwinding = Unwinding(window, target);
         let result = body(&LockEpoch { window, target, scope: PhantomData, elements: PhantomData });
         std::mem::forget(unwinding);
@@ -89,20 +143,95 @@ impl<T: Element> Window<T> {
     }
 }
 
+/// What completes transfers under a lock of one rank.
+macro_rules! flushes {
+    () => {
+        /// Completes the transfers so far at both sides without giving the lock back, and opens what they brought: whoever is
+        /// told of it afterwards sees what they did.
+        ///
+        /// # Errors
+        /// The error that `pending` holds; `PeerLost`, if a transfer could not be finished.
+        #[track_caller]
+        #[inline]
+        pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
+            self.window.hook("flush", Some(self.target), || None);
+            self.window.flush("flush", self.target)?;
+            pending.deliver(&Closed::new())
+        }
+
+        /// Completes the transfers so far at this side, and opens what they brought. The target may not have everything yet.
+        ///
+        /// # Errors
+        /// As `flush`.
+        #[track_caller]
+        #[inline]
+        pub fn flush_local<R: Deliver>(&self, pending: R) -> Result<R::Output> {
+            self.window.hook("flush_local", Some(self.target), || None);
+            self.window.flush_local("flush_local", self.target)?;
+            pending.deliver(&Closed::new())
+        }
+
+        /// Makes this rank's stores gettable, and what others have put loadable, without giving the lock back (WIN_SYNC).
+        ///
+        /// # Errors
+        /// `StoreDuringUpdate` while a local view of the window lives.
+        #[track_caller]
+        pub fn sync(&self) -> Result<()> {
+            self.window.hook("sync", None, || None);
+            self.window.sync("sync")
+        }
+    };
+}
+
 impl<'scope, T: Element> LockEpoch<'scope, T> {
     transfers!('scope, <>, 'scope);
     get_into_buffers!('scope);
 
-    /// Completes the transfers so far without giving the lock back, and opens what they brought.
+    flushes!();
+
+    /// The rank whose window is locked.
+    pub fn target(&self) -> Rank {
+        self.target
+    }
+
+    #[inline(always)]
+    fn raw(&self) -> &RawWindow {
+        self.window
+    }
+}
+
+impl<'w, T: Element> Lock<'w, T> {
+    transfers!('w, <'call>, 'call);
+
+    flushes!();
+
+    /// Gives the lock back (UNLOCK, RMA_UNLOCK, WINDOWUNLOCK, WIN_UNLOCK). What the transfers took is the caller's again.
     ///
     /// # Errors
-    /// The error that `pending` holds; `PeerLost`, if a transfer could not be finished.
+    /// `PeerLost`, if a transfer could not be finished; for a lock under [`Info::Weak`](crate::Info::Weak) as
+    /// [`Window::lock`].
     #[track_caller]
-    pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
-        self.window.hook("flush", Some(self.target), || None);
-        // Transfers of mapped memory are complete at the origin when they return, and at the target after this.
-        self.window.let_arrive();
+    #[doc(alias("UNLOCK", "RMA_UNLOCK", "WINDOWUNLOCK", "WIN_UNLOCK"))]
+    pub fn unlock(self) -> Result<()> {
+        self.release()
+    }
+
+    /// Gives the lock back and opens what the transfers brought.
+    ///
+    /// # Errors
+    /// As [`unlock`](Lock::unlock).
+    #[track_caller]
+    pub fn unlock_with<R: Deliver>(self, pending: R) -> Result<R::Output> {
+        self.release()?;
         pending.deliver(&Closed::new())
+    }
+
+    #[track_caller]
+    fn release(self) -> Result<()> {
+        self.window.hook("unlock", Some(self.target), || None);
+        let outcome = self.window.unlock("unlock", self.target);
+        std::mem::forget(self);
+        outcome
     }
 
     /// The rank whose window is locked.
@@ -113,5 +242,11 @@ impl<'scope, T: Element> LockEpoch<'scope, T> {
     #[inline(always)]
     fn raw(&self) -> &RawWindow {
         self.window
+    }
+}
+
+impl<T: Element> Drop for Lock<'_, T> {
+    fn drop(&mut self) {
+        self.window.abandon_epoch(self.target, || self.window.unlock("unlock", self.target));
     }
 }

@@ -12,15 +12,23 @@
 pub(crate) mod deliver;
 mod fence;
 mod lock;
+mod lock_all;
+mod owned;
 mod pscw;
+mod request;
+mod two_call;
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 
 pub use deliver::{Closed, Deliver, Pending, Plain};
 pub use fence::FenceEpoch;
-pub use lock::LockEpoch;
+pub use lock::{Lock, LockEpoch};
+pub use lock_all::LockAllEpoch;
+pub use owned::Request;
 pub use pscw::{Access, AccessEpoch, Exposure};
+pub use request::{StartRequest, WaitRequest};
+pub use two_call::TwoCall;
 
 /// A lifetime that can be neither shortened nor stretched, so that what is borrowed for it stays borrowed.
 type Exactly<'scope> = PhantomData<Cell<&'scope ()>>;
@@ -38,10 +46,10 @@ macro_rules! transfers {
         /// `ConflictingAccess`: before a byte moves.
         #[track_caller]
         #[inline(always)]
-        pub fn put<$($buffer)?>(
+        pub fn put<'at $(, $buffer)?>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
             self.raw().put(target, at.into(), &origin.source().0)
@@ -54,10 +62,10 @@ macro_rules! transfers {
         /// As for `put`, and `DatatypeMismatch` if a displacement is not aligned to the elements.
         #[track_caller]
         #[inline(always)]
-        pub fn accumulate<$($buffer)?>(
+        pub fn accumulate<'at $(, $buffer)?>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
@@ -69,10 +77,10 @@ macro_rules! transfers {
         /// # Errors
         /// As for `accumulate`.
         #[track_caller]
-        pub fn get_accumulate<$($buffer)?>(
+        pub fn get_accumulate<'at $(, $buffer)?>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
@@ -99,10 +107,10 @@ macro_rules! transfers {
         /// # Errors
         /// As for `put`; a section that begins somewhere and does not say where it ends is a `LengthMismatch`.
         #[track_caller]
-        pub fn get_vec(
+        pub fn get_vec<'at>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
             self.raw().get_vec(target, at.into()).map(crate::epoch::Pending::new)
         }
@@ -135,8 +143,106 @@ macro_rules! transfers {
             at: usize,
             expected: T,
             new: T,
-        ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
+        ) -> crate::error::Result<crate::epoch::Pending<$life, T>>
+        where
+            T: crate::element::Basic,
+        {
             self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
+        }
+
+        /// As `put`, and counts the put at the target when its data are there: whoever waits there with
+        /// [`wait_notified`](crate::Window::wait_notified) sees the data of all puts that the wait has counted.
+        ///
+        /// # Errors
+        /// As for `put`; `OutOfBounds` if there is no such counter. Nothing is counted then.
+        #[track_caller]
+        #[inline(always)]
+        pub fn put_notify<'at $(, $buffer)?>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            origin: impl crate::op::Origin<$borrow, T>,
+            counter: usize,
+        ) -> crate::error::Result<()> {
+            self.raw().put_notify(target, at.into(), &origin.source().0, counter)
+        }
+
+        /// Waits for counted puts to this rank; see [`Window::wait_notified`](crate::Window::wait_notified).
+        ///
+        /// # Errors
+        /// As there.
+        #[track_caller]
+        pub fn wait_notified(&self, counter: usize, arrivals: usize) -> crate::error::Result<()> {
+            self.raw().hook("wait_notified", None, || None);
+            self.raw().wait_notified(counter, arrivals)
+        }
+
+        /// As `put`, with a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RPUT).
+        ///
+        /// # Errors
+        /// As for `put`, with the buffer.
+        #[track_caller]
+        pub fn rput<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            origin: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
+            let put = self.raw().put(target, at.into(), &crate::op::Source::Slice(origin.elements()));
+            crate::epoch::Request::new(self.raw(), target, put, origin)
+        }
+
+        /// As `get`, into a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RGET).
+        ///
+        /// # Errors
+        /// As for `put`, with the buffer.
+        #[track_caller]
+        pub fn rget<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            mut into: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
+            let mut destination = crate::op::Destination::Slice(into.elements_mut());
+            let get = self.raw().get(target, at.into(), &mut destination);
+            crate::epoch::Request::new(self.raw(), target, get, into)
+        }
+
+        /// As `accumulate`, with a buffer that the request owns until [`wait`](crate::Request::wait) gives it back
+        /// (RACCUMULATE).
+        ///
+        /// # Errors
+        /// As for `accumulate`, with the buffer.
+        #[track_caller]
+        pub fn raccumulate<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            operation: impl crate::element::Operation<T>,
+            origin: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
+            let source = crate::op::Source::Slice(origin.elements());
+            let combined = self.raw().accumulate(target, at.into(), operation, &source);
+            crate::epoch::Request::new(self.raw(), target, combined, origin)
+        }
+
+        /// As `get_accumulate`; what the target's elements were before takes the place of the buffer's elements, which
+        /// [`wait`](crate::Request::wait) gives back (RGET_ACCUMULATE).
+        ///
+        /// # Errors
+        /// As for `accumulate`, with the buffer.
+        #[track_caller]
+        pub fn rget_accumulate<'at, B: crate::op::Buffer<T>>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            operation: impl crate::element::Operation<T>,
+            mut origin: B,
+        ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
+            let source = crate::op::Source::Slice(origin.elements());
+            let combined = self.raw().get_accumulate(target, at.into(), operation, &source);
+            let fetched = combined.map(|before| origin.elements_mut().copy_from_slice(&before));
+            crate::epoch::Request::new(self.raw(), target, fetched, origin)
         }
 
         /// The caller's rank in the window's team.
@@ -218,10 +324,10 @@ macro_rules! get_into_buffers {
         /// As for `put`.
         #[track_caller]
         #[inline(always)]
-        pub fn get(
+        pub fn get<'at>(
             &self,
             target: crate::team::Rank,
-            at: impl Into<crate::op::Section>,
+            at: impl Into<crate::op::Section<'at>>,
             mut into: impl crate::op::OriginMut<$scope, T>,
         ) -> crate::error::Result<()> {
             self.raw().get(target, at.into(), &mut into.destination().0)

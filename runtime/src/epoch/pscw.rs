@@ -5,15 +5,16 @@
 #![forbid(unsafe_code)]
 
 use std::marker::PhantomData;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use super::deliver::{Closed, Deliver};
 use super::{Exactly, get_into_buffers, transfers};
 use crate::element::Element;
 use crate::error::Result;
+use crate::info::Hints;
 use crate::team::Rank;
 use crate::window::Window;
-use crate::window::raw::{Expected, Info, Origins, RawWindow};
+use crate::window::raw::{Expected, Origins, RawWindow, Unexposed};
 
 /// The own window, posted. See [`Window::post`].
 ///
@@ -74,9 +75,8 @@ impl<T> Targets<'_, T> {
 impl<T> Drop for Targets<'_, T> {
     fn drop(&mut self) {
         for &rank in self.ranks() {
-            // Transfers are complete when they return, so completing is right on every way out. Its only error is that
-            // there is nothing to complete.
-            let _ = self.window.complete("complete", rank);
+            // Transfers are complete when they return, so completing is right on every way out.
+            self.window.abandon_epoch(rank, || self.window.complete("complete", rank));
         }
     }
 }
@@ -104,6 +104,16 @@ impl<T: Element> Window<T> {
         Ok(Exposure { window: self })
     }
 
+    /// The guard of an exposure that is open and has none: that of a window that was created posted, or whose guard was leaked.
+    ///
+    /// # Errors
+    /// `WaitWithoutPost` if the window is not posted; `Poisoned`.
+    #[track_caller]
+    pub fn posted(&mut self) -> Result<Exposure<'_, T>> {
+        self.exclusive_raw().awaited("posted", Expected::Count(0))?;
+        Ok(Exposure { window: self })
+    }
+
     /// Posts the own window, runs the body, and waits for the origins.
     ///
     /// # Errors
@@ -123,19 +133,69 @@ impl<T: Element> Window<T> {
         }
     }
 
+    /// As [`exposure`](Window::exposure), but only a range of this rank's part is open; the body has the rest as slices meanwhile.
+    ///
+    /// It is to post and wait what [`fence_part`](Window::fence_part) is to fences.
+    ///
+    /// ```
+    /// use rma::{Info, Origins, Rank, Window};
+    /// let sums = rma::spawn(2, |team| {
+    ///     let mut window = Window::<u64>::allocate(team, 100)?;
+    ///     let (me, other) = (team.rank(), Rank(1 - team.rank().0));
+    ///     window.exposure_part(0..2, Origins::Group(&[other]), 1, |exposure, mine| {
+    ///         let access = exposure.start(other, Info::Weak)?;
+    ///         access.put(other, 0, [u64::from(me.0); 2])?;
+    ///         mine.after.fill(7);
+    ///         access.complete()
+    ///     })?;
+    ///     Ok(window.local()?.iter().sum::<u64>())
+    /// })?;
+    /// assert_eq!(sums.into_iter().collect::<rma::Result<Vec<u64>>>()?, [98 * 7 + 2, 98 * 7]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`exposure`](Window::exposure), and `OutOfBounds` for a range outside of this rank's part.
+    #[track_caller]
+    pub fn exposure_part<R: Deliver>(
+        &mut self,
+        exposed: Range<usize>,
+        origins: Origins<'_>,
+        expected: impl Into<Expected>,
+        body: impl FnOnce(&Exposure<'_, T>, Unexposed<'_, T>) -> R,
+    ) -> Result<R::Output> {
+        const CALL: &str = "post";
+        let window = self.exclusive_raw();
+        window.hook(CALL, None, || None);
+        window.post_part::<T>(CALL, &exposed, origins)?;
+        let exposure = Exposure { window: self };
+        let result = exposure.raw().lend(CALL, |rest| body(&exposure, rest))?;
+        match exposure.wait(expected) {
+            Ok(()) => result.deliver(&Closed::new()),
+            Err(error) => Err(result.into_failure().unwrap_or(error)),
+        }
+    }
+
     /// Starts an access to a target that has posted its window, or will: waits for that.
     ///
-    /// Under [`Info::NoCheck`] there is one test and no wait.
+    /// It orders accesses to this window and nothing else, so it is no rendezvous: under [`Info::Weak`](crate::Info::Weak) it
+    /// may return before the target has posted, and what the program does beside the transfers of the epoch waits for
+    /// neither start nor complete.
+    ///
+    /// Under [`Info::NoCheck`](crate::Info::NoCheck) there is one test and no wait; under [`Info::Weak`](crate::Info::Weak)
+    /// the wait may come later, in a transfer or in the closing call.
     ///
     /// # Errors
     /// `StartNested` if an access to the target is open; `MixedSync` inside a fence phase or with the target's lock held;
-    /// under `NoCheck` `NotPosted` and `NotInGroup`; `RankOutOfRange`, `PeerLost`, `Stalled`, `Poisoned`.
+    /// under `NoCheck` `NotPosted` and `NotInGroup`; `RankOutOfRange`, `PeerLost`, `Stalled`, `Poisoned`; `WindowFreed` if the
+    /// target has dropped the window; `BadInfo` for a malformed hint.
     #[track_caller]
-    pub fn start(&self, target: Rank, info: Info) -> Result<Access<'_, T>> {
+    pub fn start(&self, target: Rank, info: impl Into<Hints>) -> Result<Access<'_, T>> {
         let window = self.raw();
         window.hook("start", Some(target), || None);
-        window.start("start", target, info)?;
-        Ok(Access { targets: Targets { window, ranks: Ranks::One(target), elements: PhantomData } })
+        let terms = window.terms("start", &info.into())?;
+        window.start("start", target, terms)?;
+        Ok(Access::started(window, target))
     }
 
     /// Starts an access to several targets, as by one [`start`](Window::start) for each.
@@ -143,7 +203,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`start`](Window::start); those that were started before are completed.
     #[track_caller]
-    pub fn start_group(&self, targets: &[Rank], info: Info) -> Result<Access<'_, T>> {
+    pub fn start_group(&self, targets: &[Rank], info: impl Into<Hints>) -> Result<Access<'_, T>> {
         Ok(Access { targets: self.start_all(targets, info)? })
     }
 
@@ -155,7 +215,7 @@ impl<T: Element> Window<T> {
     pub fn access<'scope, R: Deliver>(
         &'scope self,
         targets: &[Rank],
-        info: Info,
+        info: impl Into<Hints>,
         body: impl FnOnce(&AccessEpoch<'scope, T>) -> R,
     ) -> Result<R::Output> {
         let targets = self.start_all(targets, info)?;
@@ -179,7 +239,7 @@ impl<T: Element> Window<T> {
         targets: &[Rank],
         origins: Origins<'_>,
         expected: Expected,
-        info: Info,
+        info: impl Into<Hints>,
         body: impl FnOnce(&AccessEpoch<'scope, T>) -> R,
     ) -> Result<R::Output> {
         self.exclusive_raw();
@@ -202,13 +262,14 @@ impl<T: Element> Window<T> {
     }
 
     #[track_caller]
-    fn start_all(&self, targets: &[Rank], info: Info) -> Result<Targets<'_, T>> {
+    fn start_all(&self, targets: &[Rank], info: impl Into<Hints>) -> Result<Targets<'_, T>> {
         let window = self.raw();
+        let terms = window.terms("start", &info.into())?;
         let ranks = Ranks::Many(Vec::with_capacity(targets.len()));
         let mut started = Targets { window, ranks, elements: PhantomData };
         for &target in targets {
             window.hook("start", Some(target), || None);
-            window.start("start", target, info)?;
+            window.start("start", target, terms)?;
             match &mut started.ranks {
                 Ranks::One(_) => {}
                 Ranks::Many(ranks) => ranks.push(target),
@@ -265,6 +326,11 @@ impl From<usize> for Expected {
 
 impl<'w, T: Element> Access<'w, T> {
     transfers!('w, <'call>, 'call);
+
+    /// The guard of an access that was started.
+    pub(super) fn started(window: &'w RawWindow, target: Rank) -> Access<'w, T> {
+        Access { targets: Targets { window, ranks: Ranks::One(target), elements: PhantomData } }
+    }
 
     /// Ends the access. What the transfers took is the caller's again.
     ///

@@ -219,7 +219,14 @@ pub(super) fn describe(call: &str, window: Option<u64>) -> String {
 
 /// The offset of the event that a rank's shown wait sleeps on.
 pub(super) fn sleeping_on(segment: &Segment, job_rank: u32) -> Option<u64> {
-    Sight::take(segment, job_rank).map(|sight| sight.event)
+    let board = &segment.record(job_rank).board;
+    // Acquire: pairs with the Release in `Shown::new`.
+    let sequence = board.sequence.load(Ordering::Acquire);
+    let event = board.event.load(Ordering::Relaxed);
+    // Acquire: pairs with the Release fence in `Shown::new`; if the event is newer, so is the sequence.
+    fence(Ordering::Acquire);
+    let is_shown = !sequence.is_multiple_of(2) && board.sequence.load(Ordering::Relaxed) == sequence;
+    is_shown.then_some(event)
 }
 
 /// Tells every rank that waits in a collective call of `team` that it met a different one.
@@ -309,8 +316,8 @@ pub(super) fn accused(segment: &Segment, me: u32, sequence: u64) -> Option<(Rank
 }
 
 /// Who waits for whom: the cycle that no rank can leave, if there is one, and one phrase per rank of the job. The end of
-/// a `Stalled` message of a member of `team`.
-pub(crate) fn report(segment: &Segment, team: &Members) -> String {
+/// a `Stalled` message of a member of `team`. `elsewhere` gives the phrase of a rank whose board can't be seen from here.
+pub(super) fn report(segment: &Segment, team: &Members, elsewhere: impl Fn(u32) -> Option<String>) -> String {
     let sights: Vec<Option<Sight>> = (0..segment.size()).map(|rank| Sight::take(segment, rank)).collect();
     let mut text = match cycle(&sights, team) {
         Some(ranks) => {
@@ -343,34 +350,48 @@ pub(crate) fn report(segment: &Segment, team: &Members) -> String {
             }
             None => {}
         }
-        match &sights[job_rank as usize] {
-            Some(sight) => {
-                let _ = write!(text, "waits in {}", sight.describe());
-                match (sight.target, sight.blocker) {
-                    (Some(target), Some(blocker)) if target != blocker => {
-                        let _ = write!(text, " at rank {target} for rank {blocker}");
-                    }
-                    (target, blocker) => {
-                        if let Some(rank) = blocker.or(target) {
-                            let _ = write!(text, " for rank {rank}");
-                        }
+        match elsewhere(job_rank) {
+            Some(phrase) => text.push_str(&phrase),
+            None => text.push_str(&describe_wait(segment, job_rank, sights[job_rank as usize].as_ref())),
+        }
+    }
+    text
+}
+
+/// What a rank waits for that shares this memory, and has not ended.
+pub(crate) fn phrase(segment: &Segment, job_rank: u32) -> String {
+    describe_wait(segment, job_rank, Sight::take(segment, job_rank).as_ref())
+}
+
+fn describe_wait(segment: &Segment, job_rank: u32, sight: Option<&Sight>) -> String {
+    let mut text = String::new();
+    match sight {
+        Some(sight) => {
+            let _ = write!(text, "waits in {}", sight.describe());
+            match (sight.target, sight.blocker) {
+                (Some(target), Some(blocker)) if target != blocker => {
+                    let _ = write!(text, " at rank {target} for rank {blocker}");
+                }
+                (target, blocker) => {
+                    if let Some(rank) = blocker.or(target) {
+                        let _ = write!(text, " for rank {rank}");
                     }
                 }
-                if !sight.detail_name.is_empty() {
-                    let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
-                }
-                let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
-                let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
             }
-            None => match super::has_joined(segment, job_rank) {
-                true => text.push_str("does not wait"),
-                false => text.push_str("has not joined the job"),
-            },
+            if !sight.detail_name.is_empty() {
+                let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
+            }
+            let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
+            let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
         }
-        let process = segment.record(job_rank).process.load(Ordering::Relaxed);
-        if let Some('T') = sys::process::state_letter(process) {
-            let _ = write!(text, " (process {process} is stopped)");
-        }
+        None => match super::has_joined(segment, job_rank) {
+            true => text.push_str("does not wait"),
+            false => text.push_str("has not joined the job"),
+        },
+    }
+    let process = segment.record(job_rank).process.load(Ordering::Relaxed);
+    if let Some('T') = sys::process::state_letter(process) {
+        let _ = write!(text, " (process {process} is stopped)");
     }
     text
 }

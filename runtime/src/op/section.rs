@@ -3,6 +3,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use super::Datatype;
 use crate::error::ErrorKind;
 
 /// `count` blocks of `block` elements each, whose beginnings are `stride` elements apart; the first begins at `start`.
@@ -22,41 +23,50 @@ pub struct Strided {
 }
 
 /// The elements of one side of a transfer, in displacements of the side's window or elements of its buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Section {
+pub enum Section<'a> {
     /// From here on, as many as the other side has.
     From(usize),
     /// From the first up to, not including, the second.
     Range(usize, usize),
     /// Blocks at a fixed distance.
     Strided(Strided),
+    /// What a datatype names, which begins at a displacement.
+    Datatype(usize, &'a Datatype),
 }
 
-impl From<usize> for Section {
+impl<'a> From<(usize, &'a Datatype)> for Section<'a> {
     #[inline(always)]
-    fn from(start: usize) -> Section {
+    fn from((start, datatype): (usize, &'a Datatype)) -> Section<'a> {
+        Section::Datatype(start, datatype)
+    }
+}
+
+impl From<usize> for Section<'_> {
+    #[inline(always)]
+    fn from(start: usize) -> Self {
         Section::From(start)
     }
 }
 
-impl From<Range<usize>> for Section {
+impl From<Range<usize>> for Section<'_> {
     #[inline(always)]
-    fn from(range: Range<usize>) -> Section {
+    fn from(range: Range<usize>) -> Self {
         Section::Range(range.start, range.end)
     }
 }
 
-impl From<RangeInclusive<usize>> for Section {
+impl From<RangeInclusive<usize>> for Section<'_> {
     #[inline(always)]
-    fn from(range: RangeInclusive<usize>) -> Section {
+    fn from(range: RangeInclusive<usize>) -> Self {
         Section::Range(*range.start(), range.end().saturating_add(1))
     }
 }
 
-impl From<Strided> for Section {
+impl From<Strided> for Section<'_> {
     #[inline(always)]
-    fn from(strided: Strided) -> Section {
+    fn from(strided: Strided) -> Self {
         Section::Strided(strided)
     }
 }
@@ -92,13 +102,14 @@ impl Fault {
     }
 }
 
-impl Section {
+impl Section<'_> {
     /// The number of elements, where the section itself says so. `None` if it depends on the other side.
     pub(crate) fn len(&self) -> Option<usize> {
         match *self {
             Section::From(_) => None,
             Section::Range(start, end) => Some(end.saturating_sub(start)),
             Section::Strided(strided) => Some(strided.count.saturating_mul(strided.block)),
+            Section::Datatype(..) => None,
         }
     }
 
@@ -112,10 +123,35 @@ impl Section {
                 let last = (s.count - 1).saturating_mul(s.stride).saturating_add(s.block);
                 s.start..s.start.saturating_add(last)
             }
+            Section::Datatype(start, datatype) => start..start.saturating_add(datatype.items()),
         }
     }
 
-    /// Settles the section for `len` elements of `size` bytes in `bytes` bytes of memory with this displacement unit.
+    /// The number of items of basic types, where the section itself says so; `each` are in an element.
+    pub(crate) fn items(&self, each: usize) -> Option<usize> {
+        match self {
+            Section::Datatype(_, datatype) => Some(datatype.items()),
+            _ => self.len().map(|len| len.saturating_mul(each)),
+        }
+    }
+
+    /// The section, if it borrows no datatype.
+    pub(crate) fn plain(&self) -> Option<Section<'static>> {
+        match *self {
+            Section::From(start) => Some(Section::From(start)),
+            Section::Range(start, end) => Some(Section::Range(start, end)),
+            Section::Strided(strided) => Some(Section::Strided(strided)),
+            Section::Datatype(..) => None,
+        }
+    }
+
+    /// Whether it counts in items of a datatype, not in elements.
+    #[inline(always)]
+    pub(crate) fn is_typed(&self) -> bool {
+        matches!(self, Section::Datatype(..))
+    }
+
+    /// Settles the section, which counts in elements, for `len` elements of `size` bytes in `bytes` bytes of memory with this displacement unit.
     pub(crate) fn settle(&self, len: usize, size: usize, unit: usize, bytes: usize) -> Result<Layout, Fault> {
         let own = self.len().unwrap_or(len);
         if own != len {
@@ -129,6 +165,7 @@ impl Section {
             // More elements than can be counted: a small stride would let them pass as few bytes.
             Section::Strided(s) if s.count.checked_mul(s.block).is_none() => return Err(Fault::Bounds),
             Section::Strided(s) => (s.start, s.count, s.block, s.stride),
+            Section::Datatype(..) => unreachable!("what counts in items is settled elsewhere"),
         };
         let reach = match (count, block) {
             (0, _) | (_, 0) => Some(0),
@@ -150,7 +187,7 @@ impl Layout {
     }
 
     /// The bytes between the first and the last element.
-    fn span(&self, size: usize) -> Range<usize> {
+    pub(crate) fn span(&self, size: usize) -> Range<usize> {
         match (self.count, self.block) {
             (0, _) | (_, 0) => self.start..self.start,
             _ => self.start..self.start + ((self.count - 1) * self.stride + self.block) * size,
@@ -199,7 +236,7 @@ mod test {
 
     #[test]
     fn sections_settle_or_say_why_not() {
-        let settle = |section: Section, len| section.settle(len, 8, 8, 80);
+        let settle = |section: Section<'_>, len| section.settle(len, 8, 8, 80);
         assert!(settle(3.into(), 7).is_ok());
         assert_eq!(settle(4.into(), 7), Err(Fault::Bounds));
         assert_eq!(settle((2..5).into(), 4), Err(Fault::Length(3)));

@@ -4,10 +4,13 @@ use std::fmt::Display;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use crate::element::Element;
+use crate::error::Result as Outcome;
 use crate::launch::environment::RANK;
 use crate::launch::{Launch, Tags, Transport, launch};
 use crate::run::Job;
-use crate::team::Team;
+use crate::team::{Rank, Team};
+use crate::window::Window;
 
 /// The time limit of each blocking call of a test: a test that hangs fails, with the report of who waits for whom.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -85,7 +88,16 @@ fn launcher(ranks: u32, name: &str) {
     let program = std::env::current_exe().expect("a running program has a path").into_os_string();
     let arguments = arguments(name).map(Into::into).to_vec();
     let transport = Transport::Shm;
-    let status = launch(&Launch { ranks, limit: Some(LIMIT), tags: Tags::On, transport, program, arguments });
+    let status = launch(&Launch {
+        ranks,
+        limit: Some(LIMIT),
+        tags: Tags::On,
+        transport,
+        ranks_per_node: None,
+        bind: None,
+        program,
+        arguments,
+    });
     assert!(status == 0, "the job ended with status {status}");
 }
 
@@ -93,4 +105,18 @@ fn launcher(ranks: u32, name: &str) {
 fn rank<E: Display>(body: fn(&Team) -> Result<(), E>) {
     let status = crate::run::run(body);
     assert!(status == ExitCode::SUCCESS, "this rank failed");
+}
+
+/// Runs `body` while the guard of a target's element is held, as by an accumulate to it that takes long.
+///
+/// # Errors
+/// As a transfer to the element.
+#[track_caller]
+pub fn holding_guard<T: Element, R>(
+    window: &Window<T>,
+    target: Rank,
+    at: usize,
+    body: impl FnOnce() -> R,
+) -> Outcome<R> {
+    window.raw().holding_guard::<T, R>(target, at, body)
 }

@@ -21,6 +21,7 @@ const COUNT_MASK: u64 = (1 << 14) - 1;
 const OPEN: u64 = 1 << 28;
 const GROUP: u64 = 1 << 29;
 const POISON: u64 = 1 << 30;
+const PART: u64 = 1 << 31;
 const NUMBER_SHIFT: u32 = 32;
 
 /// Whom an exposure admits.
@@ -30,6 +31,45 @@ pub(crate) enum Admits {
     Anyone,
     /// The ranks whose records name the exposure's number.
     Group,
+}
+
+/// How much of the window an exposure opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of it.
+    Whole,
+    /// What the owner's [`Part`] says.
+    Part,
+}
+
+/// The bytes that an owner exposes when it does not expose all of them. It is set before the exposure is opened, or the fence
+/// signalled, that it is for, and read by those whom that has let in; it does not change while they are in.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Part {
+    start: AtomicU64,
+    end: AtomicU64,
+}
+
+impl Part {
+    /// No bytes. Zeroed memory is that, too.
+    #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
+    pub(crate) fn new() -> Part {
+        Part { start: AtomicU64::new(0), end: AtomicU64::new(0) }
+    }
+
+    /// Says which bytes are exposed next.
+    pub(crate) fn set(&self, start: u64, end: u64) {
+        // Relaxed: published by the opening of the exposure, or by the signal of the fence.
+        self.start.store(start, Ordering::Relaxed);
+        self.end.store(end, Ordering::Relaxed);
+    }
+
+    /// The first exposed byte, and the one after the last.
+    pub(crate) fn get(&self) -> (u64, u64) {
+        // Relaxed: ordered by the Acquire of the admission.
+        (self.start.load(Ordering::Relaxed), self.end.load(Ordering::Relaxed))
+    }
 }
 
 /// Why an origin is not admitted.
@@ -74,6 +114,10 @@ impl Status {
     /// Whether the exposure was for a group.
     pub(crate) fn is_for_group(self) -> bool {
         self.0 & GROUP != 0
+    }
+
+    fn extent(self) -> Extent {
+        if self.0 & PART == 0 { Extent::Whole } else { Extent::Part }
     }
 
     /// How many origins have been admitted.
@@ -154,7 +198,7 @@ impl Exposure {
     }
 
     /// Opens the next exposure. Only the owner calls this, with the previous one closed.
-    pub(crate) fn open(&self, admits: Admits) -> Result<u32, Refusal> {
+    pub(crate) fn open(&self, admits: Admits, extent: Extent) -> Result<u32, Refusal> {
         let now = self.status();
         if now.0 & POISON != 0 {
             return Err(Refusal::Poisoned);
@@ -165,15 +209,19 @@ impl Exposure {
             Admits::Anyone => 0,
             Admits::Group => GROUP,
         };
+        let part = match extent {
+            Extent::Whole => 0,
+            Extent::Part => PART,
+        };
         // Release: pairs with the Acquire in `start`: origins see the stores before the post. A closed word is changed by
         // nobody else, so a store will do.
-        self.0.store(u64::from(number) << NUMBER_SHIFT | OPEN | group, Ordering::Release);
+        self.0.store(u64::from(number) << NUMBER_SHIFT | OPEN | group | part, Ordering::Release);
         Ok(number)
     }
 
-    /// Admits an origin that has last used exposure `last`, and returns the number of this one.
+    /// Admits an origin that has last used exposure `last`, and returns the number of this one and what it opens.
     #[inline]
-    pub(crate) fn start(&self, origin: &Origin, last: u32) -> Result<u32, Refusal> {
+    pub(crate) fn start(&self, origin: &Origin, last: u32) -> Result<(u32, Extent), Refusal> {
         let mut now = self.status();
         let outcome = loop {
             if now.0 & (POISON | OPEN) != OPEN {
@@ -192,7 +240,7 @@ impl Exposure {
             let new = now.0 + STARTED_ONE;
             // Acquire: pairs with the Release in `open`. Release: publishes the record to whoever closes or poisons.
             match self.0.compare_exchange_weak(now.0, new, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Ok(number),
+                Ok(_) => return Ok((number, now.extent())),
                 Err(changed) => now = Status(changed),
             }
         };
@@ -220,7 +268,7 @@ impl Exposure {
             if now.completed() < count || now.completed() < now.started() {
                 return Closing::Pending;
             }
-            let closed = now.0 & !(OPEN | GROUP | COUNT_MASK | (COUNT_MASK * STARTED_ONE));
+            let closed = now.0 & !(OPEN | GROUP | PART | COUNT_MASK | (COUNT_MASK * STARTED_ONE));
             // Acquire: pairs with the Release in `complete`. Release: pairs with the Acquire in `start`.
             match self.0.compare_exchange_weak(now.0, closed, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) if now.completed() == count => return Closing::Closed,

@@ -31,6 +31,8 @@ pub(crate) const ROUNDS_MAX: usize = 12;
 /// Where a fence leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
+    /// Into a phase, in which everybody may write to the part of everybody's memory that its owner has named.
+    Part = 0,
     /// Into a phase, in which everybody may write to everybody.
     In = 1,
     /// Out of the last phase, or past it: everybody's memory is its own.
@@ -48,6 +50,7 @@ impl Way {
     #[inline]
     fn decode(bits: u64) -> Way {
         match bits & WAY {
+            0 => Way::Part,
             1 => Way::In,
             2 => Way::Out,
             _ => Way::Apart,

@@ -25,14 +25,6 @@ pub(crate) fn after_call() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// Stands where what this rank has written must be where others look, before this rank looks at what they have written.
-#[inline(always)]
-pub(crate) fn arrived() {
-    // SeqCst: pairs with itself on other ranks. A processor may let a load pass a store to another place that is still on its
-    // way; of two ranks that each put, flush and then get what the other has put, one would miss the other's put.
-    fence(Ordering::SeqCst);
-}
-
 /// Makes the compiler put `value` into memory here, as if something unknown read it.
 ///
 /// For plain memory that others read: call it between the last store and the synchronization that lets them (see

@@ -23,21 +23,6 @@ pub(crate) fn memory_file(name: &str) -> Result<OwnedFd> {
     Ok(file)
 }
 
-/// Grows the file so that `len` bytes at `offset` exist, and leaves it to the first touch of each page to find memory.
-///
-/// A touch that finds none wakes the system's out-of-memory killer, as a commit of so few pages would; only where
-/// the system counts promises ([`counts_promises`]) it is a bus error.
-pub(crate) fn extend(file: impl AsFd, offset: u64, len: u64) -> Result<()> {
-    // The last page alone: unlike a change of the size, that cannot undo what another process has grown meanwhile.
-    let last = page_bytes().min(len);
-    commit(file, offset + len - last, last)
-}
-
-/// Whether the system refuses memory beyond what it has promised (`vm.overcommit_memory` is 2), or does not say.
-pub(crate) fn counts_promises() -> bool {
-    fs::read_to_string("/proc/sys/vm/overcommit_memory").map_or(true, |mode| mode.trim() == "2")
-}
-
 /// Gives `len` bytes at `offset` of the file real memory, growing the file where needed.
 ///
 /// Works in pieces, because an interrupted allocation starts over and a large one would never end under signals.
@@ -81,15 +66,37 @@ pub(crate) fn available_bytes() -> Option<u64> {
     }
 }
 
-/// What the control group still allows, if it has a limit.
+/// What the control group still allows, if it has a limit: of either version of control groups.
 fn control_group_bytes() -> Option<u64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let read = |name: &str| {
-        let text = fs::read_to_string(format!("/sys/fs/cgroup{path}/{name}")).ok()?;
-        text.trim().parse::<u64>().ok()
+    let unified = |line: &str| {
+        let folder = format!("/sys/fs/cgroup{}", line.strip_prefix("0::")?);
+        group_bytes(&folder, "memory.max", "memory.current")
     };
-    Some(read("memory.max")?.saturating_sub(read("memory.current")?))
+    let separate = |line: &str| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let folder = format!("/sys/fs/cgroup/memory{path}");
+        controllers
+            .split(',')
+            .any(|controller| controller == "memory")
+            .then(|| group_bytes(&folder, "memory.limit_in_bytes", "memory.usage_in_bytes"))?
+    };
+    groups.lines().find_map(|line| unified(line).or_else(|| separate(line)))
+}
+
+/// What the older control groups give as the limit of a group without one is somewhat less than the largest number.
+const NO_LIMIT_BYTES: u64 = 1 << 60;
+
+fn group_bytes(folder: &str, limit: &str, current: &str) -> Option<u64> {
+    let number = |name: &str| fs::read_to_string(format!("{folder}/{name}")).ok()?.trim().parse::<u64>().ok();
+    let limit = number(limit)?;
+    if NO_LIMIT_BYTES <= limit {
+        return None;
+    }
+    // Files that are only cached make room when somebody asks.
+    let statistics = fs::read_to_string(format!("{folder}/memory.stat")).unwrap_or_default();
+    let cached = statistics.lines().find_map(|line| line.strip_prefix("inactive_file ")?.parse::<u64>().ok());
+    Some(limit.saturating_sub(number(current)?.saturating_sub(cached.unwrap_or(0))))
 }
 
 /// A shared mapping of a memory file over a range that may be far larger than the file.

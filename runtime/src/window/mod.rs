@@ -3,6 +3,7 @@
 
 mod options;
 pub(crate) mod raw;
+mod regions;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +15,8 @@ use crate::team::{Rank, Team};
 use crate::trace;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
-pub use raw::{LocalView, LocalViewMut, Moved};
+pub use raw::{Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Unexposed};
+pub use regions::Region;
 
 /// Memory of every rank of a team that the ranks can access in epochs.
 ///
@@ -103,7 +105,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`allocate`](Window::allocate), with the memory.
     #[track_caller]
-    pub fn create(team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<T>> {
+    pub fn create(team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<Vec<T>>> {
         WindowOptions::new().create(team, memory)
     }
 
@@ -135,7 +137,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`free`](Window::free), with the memory as it is.
     #[track_caller]
-    pub fn into_inner(mut self) -> Result<Vec<T>, Returned<T>> {
+    pub fn into_inner(mut self) -> Result<Vec<T>, Returned<Vec<T>>> {
         const CALL: &str = "into_inner";
         let raw = self.exclusive_raw();
         raw.hook(CALL, None, || None);
@@ -240,6 +242,39 @@ impl<T: Element> Window<T> {
         self.raw.store("store", index, value)
     }
 
+    /// Waits until so many puts have been counted by a counter of this rank, and takes them from it: what these puts have
+    /// brought is there (`load`, and a view as soon as its origins' locks are given back).
+    ///
+    /// A counter counts what [`put_notify`](crate::LockAllEpoch::put_notify) of any rank names it for. Each window has
+    /// [`COUNTERS`](crate::COUNTERS) of them at each rank, all zero at first. In an epoch the same call is the epoch's.
+    ///
+    /// ```
+    /// use rma::{Rank, Window};
+    /// rma::spawn(3, |team| {
+    ///     let window = Window::<u64>::allocate(team, 3)?;
+    ///     let me = team.rank();
+    ///     window.lock_all(|epoch| {
+    ///         for target in team.ranks() {
+    ///             epoch.put_notify(target, me.index(), u64::from(me.0) + 1, 0)?;
+    ///         }
+    ///         // No barrier: three puts have come, whoever they are from.
+    ///         epoch.wait_notified(0, 3)?;
+    ///         assert_eq!((epoch.load(0)?, epoch.load(1)?, epoch.load(2)?), (1, 2, 3));
+    ///         Ok(())
+    ///     })
+    /// })?.into_iter().collect::<rma::Result<()>>()?;
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `OutOfBounds` if there is no such counter; `StoreDuringUpdate` while a local view of the window lives; `PeerLost` when no
+    /// other rank is left to put, `Stalled`.
+    #[track_caller]
+    pub fn wait_notified(&self, counter: usize, arrivals: usize) -> Result<()> {
+        self.raw.hook("wait_notified", None, || None);
+        self.raw.wait_notified(counter, arrivals)
+    }
+
     /// This rank's part as a slice, for reading. Locks of other ranks wait while the view lives, and this call for theirs.
     ///
     /// # Errors
@@ -302,6 +337,6 @@ impl<T: Element> Window<T> {
 impl<T: Element> fmt::Debug for Window<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (id, len, rank, size) = (self.id(), self.len(), self.rank(), self.size());
-        write!(f, "window {id} ({len} elements of {}, rank {rank} of {size})", T::TYPE)
+        write!(f, "window {id} ({len} elements of {}, rank {rank} of {size})", T::SHAPE)
     }
 }

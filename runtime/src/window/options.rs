@@ -1,7 +1,7 @@
 //! How a window is to be, beside its length. Never makes one without all ranks.
 
 use super::Window;
-use super::raw::{Private, RawWindow, Refused, Shape};
+use super::raw::{Atomicity, Begins, Private, RawWindow, Refused, Shape};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::job::MemoryModel;
@@ -25,6 +25,8 @@ use crate::team::Team;
 pub struct WindowOptions {
     disp_unit: Option<usize>,
     memory_model: Option<MemoryModel>,
+    begins: Begins,
+    atomicity: Atomicity,
 }
 
 impl WindowOptions {
@@ -44,10 +46,39 @@ impl WindowOptions {
         WindowOptions { memory_model: Some(model), ..self }
     }
 
+    /// Lets this rank's part begin posted, for anybody: the first call of its owner is the wait, on the guard that
+    /// [`Window::posted`] gives. Otherwise a window begins as its owner's, and the first call is [`Window::post`].
+    ///
+    /// ```
+    /// use rma::{Info, Rank, Window, WindowOptions};
+    /// let rounds = rma::spawn(3, |team| {
+    ///     let mut window: Window<u64> = WindowOptions::new().created_posted().allocate(team, 3)?;
+    ///     let me = team.rank();
+    ///     if me != Rank(0) {
+    ///         window.access(&[Rank(0)], Info::NoCheck, |epoch| epoch.put(Rank(0), me.index(), 7))?;
+    ///     }
+    ///     window.posted()?.wait(if me == Rank(0) { 2 } else { 0 })?;
+    ///     Ok(window.local()?.to_vec())
+    /// })?;
+    /// # let rounds: Vec<Vec<u64>> = rounds.into_iter().collect::<rma::Result<_>>()?;
+    /// assert_eq!(rounds[0], [0, 7, 7]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    pub fn created_posted(self) -> WindowOptions {
+        WindowOptions { begins: Begins::Posted, ..self }
+    }
+
+    /// Says what keeps accumulates to one element apart; all ranks must say the same. The results do not depend on it, only the
+    /// speed.
+    pub fn atomicity(self, atomicity: Atomicity) -> WindowOptions {
+        WindowOptions { atomicity, ..self }
+    }
+
     /// As [`Window::allocate`], with these options.
     ///
     /// # Errors
-    /// As [`Window::allocate`], and `BadDispUnit` on all ranks if one has a unit of 0.
+    /// As [`Window::allocate`], `BadDispUnit` on all ranks if one has a unit of 0, and
+    /// `CollectiveMismatch` if they say different things about atomicity.
     #[track_caller]
     pub fn allocate<T: Element>(&self, team: &Team, len: usize) -> Result<Window<T>> {
         let private = match self.memory_model.unwrap_or(team.context().memory_model()) {
@@ -63,7 +94,7 @@ impl WindowOptions {
     /// # Errors
     /// As [`Window::create`], and `BadDispUnit` on all ranks if one has a unit of 0.
     #[track_caller]
-    pub fn create<T: Element>(&self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<T>> {
+    pub fn create<T: Element>(&self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<Vec<T>>> {
         let shape = self.shape::<T>(memory.len());
         let made = RawWindow::allocate(team, shape, Ok(Some(Private::over(memory))));
         made.map(Window::over).map_err(|Refused { error, private }| Returned {
@@ -75,29 +106,31 @@ impl WindowOptions {
     fn shape<T: Element>(&self, len: usize) -> Shape {
         // More than the address space holds is refused as such, not wrapped around.
         let bytes = len.saturating_mul(size_of::<T>());
-        Shape { bytes, unit: self.disp_unit.unwrap_or(size_of::<T>()), basic: T::TYPE }
+        let unit = self.disp_unit.unwrap_or(size_of::<T>());
+        let element = const { &T::SHAPE };
+        Shape { bytes, capacity: None, unit, element, atomicity: self.atomicity, begins: self.begins }
     }
 }
 
 /// An error of a call that was given the caller's memory, and the memory. `?` turns it into the [`Error`] alone.
 #[derive(Debug)]
-pub struct Returned<T> {
+pub struct Returned<M> {
     /// Why the call failed.
     pub error: Error,
     /// What the call was given.
-    pub memory: Vec<T>,
+    pub memory: M,
 }
 
-impl<T> From<Returned<T>> for Error {
-    fn from(returned: Returned<T>) -> Error {
+impl<M> From<Returned<M>> for Error {
+    fn from(returned: Returned<M>) -> Error {
         returned.error
     }
 }
 
-impl<T> std::fmt::Display for Returned<T> {
+impl<M> std::fmt::Display for Returned<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl<T: std::fmt::Debug> std::error::Error for Returned<T> {}
+impl<M: std::fmt::Debug> std::error::Error for Returned<M> {}

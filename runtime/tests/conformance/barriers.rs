@@ -9,7 +9,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_window_barrier_is_a_fence_of_every_open_phase, [2, 3]),
     case!(a_window_barrier_meets_open_epochs, [2, 3]),
     case!(the_plain_barrier_is_not_the_window_barrier, [2, 3]),
-    case!(a_barrier_does_not_keep_others_from_the_memory, [2]),
+    case!(a_barrier_does_not_keep_others_from_the_memory, [2]).many_rounds(),
+    case!(only_the_window_barrier_moves_what_was_put, [2, 3]).over_its_own_memory(),
 ];
 
 // covers: RMA-BAR-01
@@ -142,5 +143,29 @@ fn a_barrier_does_not_keep_others_from_the_memory(team: &Team) -> Outcome {
         assert!(window.local()?.iter().all(|&value| value == PIECES));
     }
     team.rma_barrier()?;
+    Ok(())
+}
+
+// covers: RMA-BAR-04 -- without the checked mode, whose report the old value stands for
+fn only_the_window_barrier_moves_what_was_put(team: &Team) -> Outcome {
+    let options = rma::WindowOptions::new().memory_model(rma::MemoryModel::Separate);
+    let mut window = options.allocate::<u64>(team, 2)?;
+    let next = Rank((team.rank().0 + 1) % team.size());
+    team.barrier()?;
+    for round in (1..100).step_by(2) {
+        window.lock(next, LockKind::Shared, |epoch| epoch.put(next, 0, round))?;
+        team.barrier()?;
+        assert_eq!(window.load(0)?, round - 1, "the plain barrier has moved something");
+        team.rma_barrier()?;
+        // Whoever is out of it may put already while others still move what came before.
+        team.barrier()?;
+        assert_eq!(window.load(0)?, round);
+        window.lock(next, LockKind::Shared, |epoch| epoch.put(next, 0, round + 1))?;
+        team.barrier()?;
+        assert_eq!(window.load(0)?, round, "the plain barrier has moved something");
+        window.fence(|_| ())?;
+        team.barrier()?;
+        assert_eq!(window.load(0)?, round + 1);
+    }
     Ok(())
 }

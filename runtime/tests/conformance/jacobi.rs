@@ -11,7 +11,7 @@ use solver::{Grid, Problem, STYLES, Solution, TABLE, Until, fnv1a, matches_table
 
 pub(crate) const CASES: &[Case] = &[
     case!(the_serial_reference_is_the_tables, [1]),
-    case!(every_style_gives_the_tables_bits, [1, 2, 3, 4, 6]),
+    case!(every_style_gives_the_tables_bits, [1, 2, 3, 4, 6]).many_rounds(),
 ];
 
 /// The reference: two arrays and three loops.
@@ -60,6 +60,7 @@ fn the_serial_reference_is_the_tables(_: &Team) -> Outcome {
 }
 
 // covers: EX-E107-01, EX-E107-04, EX-E107-05
+// covers: EX-E109-01 -- form R
 fn every_style_gives_the_tables_bits(team: &Team) -> Outcome {
     let ranks = team.size() as usize;
     let grids: Vec<Grid> = (1..=ranks)

@@ -16,6 +16,9 @@ pub(crate) const CASES: &[Case] = &[
     case!(arguments_are_checked_first, [1, 3]),
     case!(many_windows_come_and_go, [2]),
     case!(shortage_is_an_error_on_every_rank, [2]),
+    case!(a_limit_of_memory_is_an_error_on_every_rank, [3]).processes(),
+    case!(four_thousand_windows_at_once, [2]),
+    case!(a_hundred_thousand_windows_come_and_go, [2]),
 ];
 
 // covers: RMA-WIN-01 -- the first half; the second is in the next case
@@ -223,5 +226,109 @@ fn shortage_is_an_error_on_every_rank(team: &Team) -> Outcome {
     assert_eq!(kind_of(Window::<u64>::allocate(team, len)), ErrorKind::System);
     // The team is as good as before.
     Window::<u64>::allocate(team, 8)?;
+    Ok(())
+}
+
+/// Sets how large the files of this process may grow, memory of the job among them. `None` takes the limit away.
+pub(crate) fn limit_files(bytes: Option<u64>) {
+    let limit = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
+    let process = std::process::id().to_string();
+    let set = std::process::Command::new("prlimit")
+        .args(["--pid", &process, &format!("--fsize={limit}:")])
+        .status()
+        .expect("prlimit, of util-linux, is there");
+    assert!(set.success(), "prlimit refuses {limit}");
+}
+
+/// One rank runs out of memory in the middle: the system has given some windows their pages, and refuses more. No rank is
+/// ended by it, now or when it touches what it has.
+fn a_limit_of_memory_is_an_error_on_every_rank(team: &Team) -> Outcome {
+    const LEN: usize = 3 << 20;
+    const WINDOWS_MAX: usize = 64;
+    if team.rank() == Rank(1) {
+        limit_files(Some(96 << 20));
+    }
+    team.barrier()?;
+    let mut windows = Vec::new();
+    let error = loop {
+        assert!(windows.len() < WINDOWS_MAX, "the limit is not felt");
+        match Window::<u8>::allocate(team, LEN) {
+            Ok(window) => windows.push(window),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::System);
+    assert!(error.to_string().contains("memory"), "{error}");
+    assert!(!windows.is_empty());
+    // Small windows, too, until the last piece of the last chunk is used.
+    let mut small = Vec::new();
+    while let Ok(window) = Window::<u8>::allocate(team, 100_000) {
+        small.push(window);
+        assert!(small.len() < 10_000, "the limit is not felt");
+    }
+    for window in windows.iter_mut().chain(&mut small) {
+        window.local_mut()?.fill(7);
+        let next = Rank((team.rank().0 + 1) % team.size());
+        let len = window.len();
+        window.fence(|epoch| epoch.put(next, 0, vec![8; len]))?;
+        assert!(window.local()?.iter().all(|&byte| byte == 8));
+    }
+    // Without the limit the team is as good as before.
+    if team.rank() == Rank(1) {
+        limit_files(None);
+    }
+    team.barrier()?;
+    Window::<u8>::allocate(team, LEN)?.free()?;
+    Ok(())
+}
+
+/// The bytes of the job's memory that this process has mapped and touched.
+fn job_bytes() -> u64 {
+    let table = std::fs::read_to_string("/proc/self/status").expect("the system tells");
+    let line = table.lines().find(|line| line.starts_with("RssShmem:")).expect("of shared memory");
+    let kib: u64 = line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number");
+    kib * 1024
+}
+
+/// Peers stop at 2,046.
+fn four_thousand_windows_at_once(team: &Team) -> Outcome {
+    const WINDOWS: usize = 4000;
+    let next = Rank((team.rank().0 + 1) % team.size());
+    let before = job_bytes();
+    let mut windows = Vec::with_capacity(WINDOWS);
+    for at in 0..WINDOWS as u64 {
+        let window = Window::<u64>::allocate(team, 1)?;
+        window.lock(next, LockKind::Exclusive, |epoch| epoch.put(next, 0, at))?;
+        windows.push(window);
+    }
+    team.rma_barrier()?;
+    for (at, window) in windows.iter().enumerate() {
+        assert_eq!(window.load(0)?, at as u64);
+    }
+    // This process has touched what all ranks keep for the windows, where they are its threads or its neighbours.
+    let each = job_bytes().saturating_sub(before) / (WINDOWS as u64 * u64::from(team.size()));
+    assert!(each < 4096, "a window costs a rank {each} bytes");
+    Ok(())
+}
+
+/// Memory that is given back is used again, so that it does not grow with the number of windows that have been.
+fn a_hundred_thousand_windows_come_and_go(team: &Team) -> Outcome {
+    let windows = if std::env::var_os("RMA_FULL").is_some() { 100_000 } else { 3_000 };
+    let mut settled = 0;
+    for at in 0..windows {
+        // Small ones, and now and then one with pages of its own.
+        let len = if at % 100 == 99 { 40_000 } else { at % 50 };
+        let window = Window::<u64>::allocate(team, len)?;
+        match at % 2 {
+            0 => window.free()?,
+            _ => drop(window),
+        }
+        if at == 1000 {
+            settled = job_bytes();
+        }
+    }
+    team.barrier()?;
+    let grown = job_bytes().saturating_sub(settled);
+    assert!(grown < 8 << 20, "{grown} bytes more after {windows} windows");
     Ok(())
 }

@@ -4,6 +4,7 @@
 mod disk;
 mod files;
 mod git;
+mod progress;
 mod save;
 mod settings;
 
@@ -16,14 +17,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use fortran_lint::baseline::Baseline;
 use fortran_lint::changed::keep_touched;
-use fortran_lint::check::{FileReport, Input, check};
+use fortran_lint::check::{FileReport, Input, check, check_watched};
 use fortran_lint::dataflow::Binding;
 use fortran_lint::finding::Level;
 use fortran_lint::fix;
 use fortran_lint::form::Form;
 use fortran_lint::options::{BINDINGS, FORMS, LEVELS, STANDARDS, Standard};
 use fortran_lint::report::{Summary, github, json, overview, sarif, text};
-use fortran_lint::rules::{RULES, Role, find};
+use fortran_lint::rules::{ADVICE, RULES, Role, find};
+use progress::Progress;
 use rma_source::render::Colour;
 
 use settings::Group;
@@ -49,9 +51,9 @@ enum Command {
     ///
     /// Exit status: 0 nothing from warning up, 1 findings, 2 usage, unreadable input, or no Fortran file.
     Check(Box<CheckArguments>),
-    /// Print the manual page of a rule
+    /// Print the manual page of a rule, or the advice on registers
     Explain {
-        /// Its code, such as FR01
+        /// The code of a rule, such as FR01, or `registers`
         code: String,
     },
     /// List all rules
@@ -162,6 +164,10 @@ fn main() -> ExitCode {
                 ExitCode::from(EXIT_USAGE)
             }
         },
+        Command::Explain { code } if code == "registers" => {
+            print(ADVICE.as_bytes());
+            ExitCode::SUCCESS
+        }
         Command::Explain { code } => match find(&code) {
             Some(rule) => {
                 print(rule.page().as_bytes());
@@ -235,7 +241,12 @@ fn run_check(arguments: &CheckArguments) -> Result<ExitCode, String> {
                 has_failed |= !deliver(arguments, group, &outcome);
                 outcome.reports
             }
-            false => check(&group.inputs, &group.options),
+            false => {
+                let progress = Progress::new(2 * group.inputs.len());
+                let reports = check_watched(&group.inputs, &group.options, &|n_done| progress.show(n_done));
+                progress.clear();
+                reports
+            }
         };
         let left_out = filter(&mut own);
         summary.known += left_out.known;

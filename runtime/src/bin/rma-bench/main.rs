@@ -97,7 +97,7 @@ impl Kind {
     }
 
     /// Makes a window of this kind. The only place that knows how.
-    fn window<T: rma::Element>(self, team: &Team) -> Result<Window<T>, Failure> {
+    fn window<T: rma::Basic>(self, team: &Team) -> Result<Window<T>, Failure> {
         match self {
             Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
             Kind::Create => {
@@ -134,6 +134,26 @@ fn main() -> ExitCode {
     rma::run(|team| run(&arguments, team))
 }
 
+/// Windows that come and go, while there is one: what each costs once the runtime has memory for it.
+fn setup_again(bench: &Bench<'_>, kind: Kind) -> Result<(), Failure> {
+    const WINDOWS: usize = 21;
+    let mut times = Vec::with_capacity(WINDOWS);
+    for _ in 0..=WINDOWS {
+        bench.team.barrier()?;
+        let begun = Instant::now();
+        let mut window = kind.window::<u64>(bench.team)?;
+        times.push(begun.elapsed().as_secs_f64() * 1e6);
+        // Whoever uses a window leaves its pages full.
+        window.local_mut()?.fill(1);
+        window.free()?;
+    }
+    // The first one had no predecessor.
+    times.remove(0);
+    times.sort_by(f64::total_cmp);
+    bench.emit("win_setup_again_median", REGION_BYTES, times[WINDOWS / 2], "us");
+    Ok(())
+}
+
 fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     if team.size() < 2 {
         return Err(Failure::few_ranks());
@@ -157,6 +177,7 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
         let mut window = kind.window::<u64>(team)?;
         if wants(Group::Setup) {
             bench.emit("win_setup", REGION_BYTES, begun.elapsed().as_secs_f64() * 1e6, "us");
+            setup_again(&bench, kind)?;
         }
         window.local_mut()?.fill(0);
         team.barrier()?;

@@ -1,7 +1,8 @@
 //! A rank's own share of the segment. Never shared with another rank, so that a death cannot corrupt it.
 //!
-//! Small blocks are cut from chunks and kept; large ones are whole pages whose memory goes back to the machine when
-//! they are freed, while their addresses stay with the rank.
+//! Small blocks are cut from chunks and kept. Large ones are whole pages: some of those that are freed are kept for the next, as
+//! zeroing pages is several times faster than getting new ones; the memory of the others goes back to the machine, while
+//! their addresses stay with the rank. Every page has its memory before a block names it.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ const CHUNK_MIN_BYTES: u64 = 64 << 10;
 const CHUNK_MAX_BYTES: u64 = 4 << 20;
 /// From this size on, a block has pages of its own.
 const LARGE_BLOCK_BYTES: u64 = 256 << 10;
+/// The most memory that a rank keeps for large blocks to come.
+const KEPT_MAX_BYTES: u64 = 64 << 20;
 
 /// The memory of the segment that one rank owns.
 pub(crate) struct Arena {
@@ -26,6 +29,8 @@ pub(crate) struct Arena {
 struct Ranges {
     /// Free pieces of chunks. Their contents are whatever the last user left.
     small: FreeList,
+    /// Freed large blocks with their memory and whatever the last user left in it.
+    kept: FreeList,
     /// Addresses of freed large blocks, without memory.
     holes: FreeList,
     next_chunk_bytes: u64,
@@ -35,6 +40,7 @@ impl Arena {
     pub(crate) fn new(segment: Arc<Segment>) -> Arc<Arena> {
         let ranges = Ranges {
             small: FreeList::default(),
+            kept: FreeList::default(),
             holes: FreeList::default(),
             next_chunk_bytes: CHUNK_MIN_BYTES,
         };
@@ -62,7 +68,24 @@ impl Arena {
             true => self.take_small(wanted, call)?,
             false => self.take_large(wanted, call)?,
         };
-        Ok(Block { arena: Arc::clone(self), offset, taken: wanted })
+        Ok(Block { arena: Arc::clone(self), offset, taken: wanted, pages: Pages::All })
+    }
+
+    /// Takes addresses for `bytes` bytes without memory, to which the caller gives pages as it needs them.
+    ///
+    /// # Errors
+    /// `System` if the segment has not that much.
+    pub(crate) fn reserve(self: &Arc<Arena>, bytes: usize, call: &'static str) -> Result<Block> {
+        let Some(wanted) = (bytes as u64).max(1).checked_next_multiple_of(memory::page_bytes()) else {
+            let note = format!("{bytes} bytes are more than an address can name");
+            return Err(Error::new(ErrorKind::System, call).note(note));
+        };
+        let hole = self.ranges().holes.take(wanted);
+        let offset = match hole {
+            Some(offset) => offset,
+            None => self.segment.reserve(wanted, call)?,
+        };
+        Ok(Block { arena: Arc::clone(self), offset, taken: wanted, pages: Pages::Some })
     }
 
     fn take_small(&self, wanted: u64, call: &'static str) -> Result<u64> {
@@ -84,8 +107,14 @@ impl Arena {
     }
 
     fn take_large(&self, wanted: u64, call: &'static str) -> Result<u64> {
+        let kept = self.ranges().kept.take(wanted);
+        if let Some(offset) = kept {
+            // SAFETY: - the range was free: it left the free list just now and no block names it.
+            unsafe { self.segment.clear(offset, wanted) };
+            return Ok(offset);
+        }
         let hole = self.ranges().holes.take(wanted);
-        match hole {
+        let taken = match hole {
             Some(offset) => match self.segment.commit(offset, wanted, call) {
                 Ok(()) => Ok(offset),
                 Err(error) => {
@@ -94,15 +123,34 @@ impl Arena {
                 }
             },
             None => self.segment.grow(wanted, call),
+        };
+        match taken {
+            // What is kept is in too small pieces; as memory of the machine it may serve.
+            Err(_) if self.let_go() => self.take_large(wanted, call),
+            taken => taken,
         }
     }
 
-    fn give_back(&self, offset: u64, taken: u64) {
-        match taken < LARGE_BLOCK_BYTES {
-            true => self.ranges().small.give(offset, taken),
-            false => {
+    /// Gives the memory that is kept back to the machine. Says whether there was any.
+    fn let_go(&self) -> bool {
+        let mut ranges = self.ranges();
+        let kept = std::mem::take(&mut ranges.kept);
+        for (&offset, &len) in &kept.ranges {
+            self.segment.release(offset, len);
+            ranges.holes.give(offset, len);
+        }
+        !kept.ranges.is_empty()
+    }
+
+    fn give_back(&self, offset: u64, taken: u64, pages: Pages) {
+        let mut ranges = self.ranges();
+        let is_kept = ranges.kept.bytes + taken <= KEPT_MAX_BYTES;
+        match pages {
+            Pages::All if taken < LARGE_BLOCK_BYTES => ranges.small.give(offset, taken),
+            Pages::All if is_kept => ranges.kept.give(offset, taken),
+            Pages::All | Pages::Some => {
                 self.segment.release(offset, taken);
-                self.ranges().holes.give(offset, taken);
+                ranges.holes.give(offset, taken);
             }
         }
     }
@@ -120,6 +168,15 @@ pub(crate) struct Block {
     arena: Arc<Arena>,
     offset: u64,
     taken: u64,
+    pages: Pages,
+}
+
+/// Which pages of a block have memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pages {
+    All,
+    /// Those that the block's user has committed.
+    Some,
 }
 
 impl Block {
@@ -138,7 +195,7 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.arena.give_back(self.offset, self.taken);
+        self.arena.give_back(self.offset, self.taken, self.pages);
     }
 }
 
@@ -146,6 +203,8 @@ impl Drop for Block {
 #[derive(Default)]
 struct FreeList {
     ranges: BTreeMap<u64, u64>,
+    /// Of all ranges together.
+    bytes: u64,
 }
 
 impl FreeList {
@@ -153,6 +212,7 @@ impl FreeList {
     fn take(&mut self, wanted: u64) -> Option<u64> {
         let (&offset, &len) = self.ranges.iter().find(|&(_, &len)| wanted <= len)?;
         self.ranges.remove(&offset);
+        self.bytes -= wanted;
         if wanted < len {
             self.ranges.insert(offset + wanted, len - wanted);
         }
@@ -163,6 +223,7 @@ impl FreeList {
         if len == 0 {
             return;
         }
+        self.bytes += len;
         let (mut start, mut end) = (offset, offset + len);
         match self.ranges.range(..offset).next_back() {
             Some((&before, &before_len)) if before + before_len == start => {
@@ -217,6 +278,55 @@ mod tests {
         }
     }
 
+    /// What would be a bus error, or the end of the process, if a page were not there when it is touched.
+    #[test]
+    fn every_page_is_there_before_it_is_touched() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        let missing = || {
+            let file = rustix::fs::fstat(segment.file()).unwrap();
+            let taken = segment.header().next.load(std::sync::atomic::Ordering::Relaxed);
+            taken.saturating_sub(file.st_blocks.cast_unsigned() * 512)
+        };
+        let mut blocks = Vec::new();
+        for bytes in [1, 5000, 100_000, 300_000, 4 << 20, 9 << 20, 70 << 20] {
+            blocks.push(arena.allocate(bytes, "test").unwrap());
+            assert_eq!(missing(), 0, "after a block of {bytes} bytes");
+        }
+        blocks.clear();
+        // More than is kept went back, and comes again.
+        assert!(9 << 20 <= missing());
+        let _again = arena.allocate(70 << 20, "test").unwrap();
+        let _more = arena.allocate(9 << 20, "test").unwrap();
+        assert_eq!(missing(), 0);
+    }
+
+    #[test]
+    fn addresses_without_memory_come_back_as_such() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        let reserved = arena.reserve(1 << 30, "test").unwrap();
+        let offset = reserved.offset();
+        segment.commit(offset + (1 << 20), 1 << 16, "test").unwrap();
+        drop(reserved);
+        let ranges = arena.ranges();
+        assert_eq!((ranges.kept.bytes, ranges.holes.bytes), (0, 1 << 30));
+        drop(ranges);
+        assert_eq!(arena.reserve(1 << 30, "test").unwrap().offset(), offset);
+        assert!(arena.reserve(usize::MAX, "test").is_err());
+    }
+
+    #[test]
+    fn kept_memory_is_given_up_for_a_larger_block() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        drop(arena.allocate(1 << 20, "test").unwrap());
+        assert_eq!(arena.ranges().kept.bytes, 1 << 20);
+        assert!(arena.allocate(1 << 39, "test").is_err(), "nobody has that much");
+        let ranges = arena.ranges();
+        assert_eq!((ranges.kept.bytes, ranges.holes.bytes), (0, 1 << 20));
+    }
+
     #[test]
     fn absurd_sizes_are_errors() {
         let segment = Segment::create(1).unwrap();
@@ -234,7 +344,7 @@ mod tests {
         list.give(0, 64);
         list.give(128, 64);
         list.give(64, 64);
-        assert_eq!(list.ranges.iter().collect::<Vec<_>>(), [(&0, &192)]);
+        assert_eq!((list.ranges.iter().collect::<Vec<_>>(), list.bytes), (vec![(&0, &192)], 192));
         assert_eq!(list.take(192), Some(0));
         assert_eq!(list.take(1), None);
     }

@@ -7,9 +7,48 @@
 use crate::sync::primitive::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use std::array::from_fn;
+use std::mem::transmute_copy;
 
 use super::copy::{self, Engine};
 use crate::element::{BasicType, Element, OpCode, Operation};
+
+/// The bits of an element of a basic type, zero-extended.
+#[inline(always)]
+fn to_bits<T: Element>(value: T) -> u64 {
+    debug_assert!(const { T::SHAPE.as_basic().is_some() }, "only basic types have a word of their size");
+    match size_of::<T>() {
+        // SAFETY: - the word has the size of the element, which has no padding.
+        1 => u64::from(unsafe { transmute_copy::<T, u8>(&value) }),
+        // SAFETY: - as above.
+        2 => u64::from(unsafe { transmute_copy::<T, u16>(&value) }),
+        // SAFETY: - as above.
+        4 => u64::from(unsafe { transmute_copy::<T, u32>(&value) }),
+        // SAFETY: - as above.
+        _ => unsafe { transmute_copy::<T, u64>(&value) },
+    }
+}
+
+/// The element of a basic type with these bits; higher ones are ignored.
+#[inline(always)]
+fn from_bits<T: Element>(bits: u64) -> T {
+    debug_assert!(const { T::SHAPE.as_basic().is_some() }, "only basic types have a word of their size");
+    match size_of::<T>() {
+        // SAFETY: - the word has the size of the element, of which every pattern of bits is a value.
+        1 => unsafe { transmute_copy(&(bits as u8)) },
+        // SAFETY: - as above.
+        2 => unsafe { transmute_copy(&(bits as u16)) },
+        // SAFETY: - as above.
+        4 => unsafe { transmute_copy(&(bits as u32)) },
+        // SAFETY: - as above.
+        _ => unsafe { transmute_copy(&bits) },
+    }
+}
+
+/// Whether the machine's own arithmetic on words is that of the element.
+#[inline(always)]
+const fn is_integer<T: Element>() -> bool {
+    !matches!(T::SHAPE.as_basic(), None | Some(BasicType::F32 | BasicType::F64 | BasicType::Bool))
+}
 
 /// Replaces the element at `at` by its combination with `origin`, and returns what was there.
 ///
@@ -22,19 +61,20 @@ pub(crate) unsafe fn fetch_op<T: Element, O: Operation<T>>(at: *mut T, operation
         ($atomic:ident, $word:ident) => {{
             // SAFETY: - the caller's promise; the element has the size and alignment of the word.
             let word = unsafe { $atomic::from_ptr(at.cast()) };
-            let bits = origin.to_bits() as $word;
-            let integer = !matches!(T::TYPE, BasicType::F32 | BasicType::F64);
+            let bits = to_bits(origin) as $word;
+            let integer = is_integer::<T>();
             // Relaxed: the synchronization calls order the data; the element itself needs atomicity only.
             let old = match O::CODE {
                 OpCode::Sum if integer => word.fetch_add(bits, Ordering::Relaxed),
-                OpCode::And => word.fetch_and(bits, Ordering::Relaxed),
-                OpCode::Or => word.fetch_or(bits, Ordering::Relaxed),
-                OpCode::Xor => word.fetch_xor(bits, Ordering::Relaxed),
+                OpCode::And if integer => word.fetch_and(bits, Ordering::Relaxed),
+                OpCode::Or if integer => word.fetch_or(bits, Ordering::Relaxed),
+                OpCode::Xor if integer => word.fetch_xor(bits, Ordering::Relaxed),
+                OpCode::NoOp => word.load(Ordering::Relaxed),
                 OpCode::Replace => word.swap(bits, Ordering::Relaxed),
                 _ => {
                     let mut old = word.load(Ordering::Relaxed);
                     loop {
-                        let new = operation.combine(T::from_bits(old as u64), origin).to_bits() as $word;
+                        let new = to_bits(operation.combine(from_bits(old as u64), origin)) as $word;
                         match word.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
                             Ok(_) => break old,
                             Err(now) => old = now,
@@ -42,7 +82,7 @@ pub(crate) unsafe fn fetch_op<T: Element, O: Operation<T>>(at: *mut T, operation
                     }
                 }
             };
-            T::from_bits(old as u64)
+            from_bits(old as u64)
         }};
     }
     match size_of::<T>() {
@@ -73,10 +113,11 @@ pub(crate) unsafe fn fetch_op_each<T: Element, O: Operation<T>>(
     operation: O,
     mut fetched: impl FnMut(T),
 ) {
-    let integer = !matches!(T::TYPE, BasicType::F32 | BasicType::F64);
+    let integer = is_integer::<T>();
     let ahead = match O::CODE {
         OpCode::Sum if integer => 0,
-        OpCode::And | OpCode::Or | OpCode::Xor | OpCode::Replace => 0,
+        OpCode::And | OpCode::Or | OpCode::Xor if integer => 0,
+        OpCode::Replace | OpCode::NoOp => 0,
         _ => count - count % AHEAD,
     };
     // SAFETY: - in bounds: all users stay below `count`.
@@ -95,7 +136,7 @@ pub(crate) unsafe fn fetch_op_each<T: Element, O: Operation<T>>(
         for i in 0..AHEAD {
             // SAFETY: - the caller's promise.
             let found = unsafe { compare_swap(to(batch + i), expected[i], new[i]) };
-            fetched(match found.to_bits() == expected[i].to_bits() {
+            fetched(match to_bits(found) == to_bits(expected[i]) {
                 true => found,
                 // SAFETY: - the caller's promise.
                 false => unsafe { fetch_op(to(batch + i), operation, values[i]) },
@@ -130,12 +171,12 @@ pub(crate) unsafe fn combine_alone<T: Element, O: Operation<T>>(
     count: usize,
     operation: O,
 ) {
-    let done = match (T::TYPE, O::CODE) {
+    let done = match (T::SHAPE.as_basic(), O::CODE) {
         // SAFETY: - the caller's promises; `T` is f64.
-        (BasicType::F64, OpCode::Sum) => unsafe { engine.add_doubles(at.cast(), origin.cast(), count) },
+        (Some(BasicType::F64), OpCode::Sum) => unsafe { engine.add_doubles(at.cast(), origin.cast(), count) },
         _ => 0,
     };
-    let (mut old, mut values) = ([T::default(); STAGED], [T::default(); STAGED]);
+    let (mut old, mut values) = ([from_bits::<T>(0); STAGED], [from_bits::<T>(0); STAGED]);
     for first in (done..count).step_by(STAGED) {
         let staged = STAGED.min(count - first);
         let (old, values) = (&mut old[..staged], &mut values[..staged]);
@@ -167,10 +208,10 @@ pub(crate) unsafe fn compare_swap<T: Element>(at: *mut T, expected: T, new: T) -
         ($atomic:ident, $word:ident) => {{
             // SAFETY: - the caller's promise; the element has the size and alignment of the word.
             let word = unsafe { $atomic::from_ptr(at.cast()) };
-            let (expected, new) = (expected.to_bits() as $word, new.to_bits() as $word);
+            let (expected, new) = (to_bits(expected) as $word, to_bits(new) as $word);
             // Relaxed: as in `fetch_op`.
             match word.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(old) | Err(old) => T::from_bits(old as u64),
+                Ok(old) | Err(old) => from_bits(old as u64),
             }
         }};
     }
@@ -187,9 +228,9 @@ mod test {
     use super::*;
     use std::sync::atomic::AtomicPtr;
 
-    use crate::element::{Max, Min, Or, Prod, Replace, Sum, Xor};
+    use crate::element::{Basic, Max, Min, Or, Prod, Replace, Sum, Xor};
 
-    fn apply<T: Element, O: Operation<T>>(start: T, operation: O, origin: T) -> (T, T) {
+    fn apply<T: Basic, O: Operation<T>>(start: T, operation: O, origin: T) -> (T, T) {
         let mut place = start;
         // SAFETY: - a place of this function, borrowed for the call only.
         let old = unsafe { fetch_op(&raw mut place, operation, origin) };
@@ -208,7 +249,7 @@ mod test {
         assert_eq!(apply(0b0101_i64, Xor, 0b0011), (0b0101, 0b0110));
     }
 
-    fn apply_to_all<T: Element, O: Operation<T>>(operation: O, make: impl Fn(usize) -> T) {
+    fn apply_to_all<T: Basic, O: Operation<T>>(operation: O, make: impl Fn(usize) -> T) {
         for count in [0, 1, 7, 8, 9, 63, STAGED, STAGED + 1, 2 * STAGED + 17] {
             let target: Vec<T> = (0..count).map(&make).collect();
             let origin: Vec<T> = (0..count).map(|i| make(i + 3)).collect();

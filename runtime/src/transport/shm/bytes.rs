@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::element::Element;
+use crate::element::Basic;
 
 /// Writes `bytes` into shared words, padding the last one with zeros.
 ///
@@ -51,7 +51,7 @@ pub(crate) fn load(words: &[AtomicU64], bytes: &mut [u8]) {
 ///
 /// # Panics
 /// If the words are too few.
-pub(crate) fn store_elements<T: Element>(words: &[AtomicU64], elements: impl Iterator<Item = T>) {
+pub(crate) fn store_elements<T: Basic>(words: &[AtomicU64], elements: impl Iterator<Item = T>) {
     let bits = 8 * size_of::<T>();
     let (mut at, mut word, mut filled) = (0, 0, 0);
     for element in elements {
@@ -72,7 +72,7 @@ pub(crate) fn store_elements<T: Element>(words: &[AtomicU64], elements: impl Ite
 ///
 /// # Panics
 /// If the words are too few.
-pub(crate) fn load_elements<T: Element>(words: &[AtomicU64], count: usize, mut give: impl FnMut(usize, T)) {
+pub(crate) fn load_elements<T: Basic>(words: &[AtomicU64], count: usize, mut give: impl FnMut(usize, T)) {
     let bits = 8 * size_of::<T>();
     let per_word = 8 / size_of::<T>();
     for at in 0..count {

@@ -15,6 +15,8 @@
 //! `rep movsb` is not used: on some virtual machines it is an order of magnitude slower than the loops.
 #![allow(unsafe_code)]
 
+use std::mem::{MaybeUninit, transmute_copy};
+
 use crate::element::Element;
 
 /// The copy loop that suits this machine, chosen once per window.
@@ -79,42 +81,68 @@ impl Engine {
     }
 }
 
-/// Loads one element that peers may be writing.
+/// Loads one element that peers may be writing. One of a basic type comes in one access, a structure in several.
 ///
 /// # Safety
 ///
-/// `at` is readable for one element and aligned to it.
+/// `at` is readable for one element, and aligned to it if it is of a basic type.
 #[inline(always)]
 pub(crate) unsafe fn load<T: Element>(at: *const T) -> T {
-    T::from_bits(match size_of::<T>() {
-        // SAFETY: - the caller's promise, the size of `T` being 1.
-        1 => u64::from(unsafe { load_1(at.cast()) }),
-        // SAFETY: - the caller's promise, the size of `T` being 2.
-        2 => u64::from(unsafe { load_2(at.cast()) }),
-        // SAFETY: - the caller's promise, the size of `T` being 4.
-        4 => u64::from(unsafe { load_4(at.cast()) }),
-        // SAFETY: - the caller's promise, the size of `T` being 8, as elements have no other size.
-        _ => unsafe { load_8(at.cast()) },
-    })
+    macro_rules! word {
+        ($load:ident) => {{
+            // SAFETY: - the caller's promise for a word of the element's size.
+            let word = unsafe { $load(at.cast()) };
+            // SAFETY: - the element has the word's size, and every pattern of bits is one of its values.
+            unsafe { transmute_copy(&word) }
+        }};
+    }
+    match (T::SHAPE.as_basic(), size_of::<T>()) {
+        (Some(_), 1) => word!(load_1),
+        (Some(_), 2) => word!(load_2),
+        (Some(_), 4) => word!(load_4),
+        (Some(_), _) => word!(load_8), // Basic types have no other size.
+        (None, bytes) => {
+            let mut value = MaybeUninit::<T>::uninit();
+            // SAFETY: - readable: the caller's promise. - writable: a place of this function.
+            unsafe { copy_by_words(value.as_mut_ptr().cast(), at.cast(), bytes) };
+            // SAFETY: - all bytes are written, and every pattern of bits is a value.
+            unsafe { value.assume_init() }
+        }
+    }
 }
 
-/// Stores one element that peers may be reading or writing.
+/// Stores one element that peers may be reading or writing, and leaves its padding alone.
 ///
 /// # Safety
 ///
-/// `at` is writable for one element and aligned to it, and no Rust reference to it lives.
+/// `at` is writable for one element, and aligned to it if it is of a basic type; no Rust reference to it lives.
 #[inline(always)]
 pub(crate) unsafe fn store<T: Element>(at: *mut T, value: T) {
-    let bits = value.to_bits();
-    match size_of::<T>() {
-        // SAFETY: - the caller's promise, the size of `T` being 1.
-        1 => unsafe { store_1(at.cast(), bits as u8) },
-        // SAFETY: - the caller's promise, the size of `T` being 2.
-        2 => unsafe { store_2(at.cast(), bits as u16) },
-        // SAFETY: - the caller's promise, the size of `T` being 4.
-        4 => unsafe { store_4(at.cast(), bits as u32) },
-        // SAFETY: - the caller's promise, the size of `T` being 8, as elements have no other size.
-        _ => unsafe { store_8(at.cast(), bits) },
+    macro_rules! word {
+        ($store:ident) => {{
+            // SAFETY: - the element has the word's size and no padding.
+            let word = unsafe { transmute_copy(&value) };
+            // SAFETY: - the caller's promise for a word of the element's size.
+            unsafe { $store(at.cast(), word) }
+        }};
+    }
+    match (T::SHAPE.as_basic(), size_of::<T>()) {
+        (Some(_), 1) => word!(store_1),
+        (Some(_), 2) => word!(store_2),
+        (Some(_), 4) => word!(store_4),
+        (Some(_), _) => word!(store_8), // Basic types have no other size.
+        (None, bytes) if const { T::SHAPE.is_dense() } => {
+            // SAFETY: - writable: the caller's promise. - readable: the value, which has no padding.
+            unsafe { copy_by_words(at.cast(), (&raw const value).cast(), bytes) }
+        }
+        (None, _) => T::SHAPE.for_each_item(0, &mut |offset, basic| {
+            // SAFETY: - in bounds: items lie inside the element.
+            let to = unsafe { at.cast::<u8>().add(offset) };
+            // SAFETY: - in bounds: items lie inside the value.
+            let from = unsafe { (&raw const value).cast::<u8>().add(offset) };
+            // SAFETY: - writable: the caller's promise. - readable: an item of the value.
+            unsafe { copy_by_words(to, from, basic.size()) }
+        }),
     }
 }
 
@@ -250,8 +278,7 @@ unsafe fn copy_word_8(target: *mut u8, origin: *const u8) {
 }
 
 /// Copies the largest words that addresses and length are multiples of. Slow and simple: the baseline of machines without
-/// a loop of their own, and of odd alignments on aarch64.
-#[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code))]
+/// a loop of their own, of odd alignments on aarch64, and of single structures.
 unsafe fn copy_by_words(target: *mut u8, origin: *const u8, bytes: usize) {
     let word = 1 << ((target.addr() | origin.addr() | bytes | 8).trailing_zeros());
     let mut at = 0;
@@ -277,7 +304,6 @@ unsafe fn copy_by_words(target: *mut u8, origin: *const u8, bytes: usize) {
 macro_rules! copy_one {
     ($($name:ident $load:ident $store:ident;)*) => {$(
         #[inline(always)]
-        #[cfg_attr(all(target_arch = "x86_64", not(miri)), allow(dead_code))]
         unsafe fn $name(target: *mut u8, origin: *const u8) {
             // SAFETY: - the caller may read one word.
             let word = unsafe { $load(origin) };
@@ -630,7 +656,7 @@ mod test {
 
     #[test]
     fn elements_make_the_round_trip() {
-        fn check<T: Element>(value: T) {
+        fn check<T: crate::element::Basic>(value: T) {
             let mut place = T::default();
             // SAFETY: - a place of this function, borrowed for the call only.
             unsafe { store(&raw mut place, value) };

@@ -2,7 +2,8 @@
 //! hands out addresses to be stored; what is stored in it are offsets.
 //!
 //! The file grows by a bump of the header's `next` word and a commit of the new range, so growing needs no new
-//! mapping, and shortage is an error of the rank that asked, never a bus error of somebody else.
+//! mapping. A commit takes the pages at once, so shortage is an error of the rank that asked, never a bus error or the end of
+//! whoever touches a page later.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
@@ -13,20 +14,25 @@ use rustix::io::Errno;
 
 use super::layout::{Header, RANKS_MAX, Record};
 use crate::error::{Error, ErrorKind, Result};
+pub(crate) use crate::sys::memory::page_bytes;
 use crate::sys::memory::{self, Mapping};
 
 /// Says "segment of this runtime, this layout". The last byte counts layouts.
-const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x02");
 
 /// Address space of a segment: as much of this as the process may map, halved down to the minimum.
 const RESERVATION_MAX_BYTES: u64 = 1 << 40;
 const RESERVATION_MIN_BYTES: u64 = 1 << 26;
 
-/// From this size on, a commit first asks whether the machine has the memory, and then takes it. Smaller ones leave that
-/// to the first touch of each page, where the system lets them.
-const CHECKED_COMMIT_BYTES: u64 = 8 << 20;
-/// What a checked commit leaves to everybody else.
-const MEMORY_MARGIN_BYTES: u64 = 64 << 20;
+/// From this size on, a commit first asks whether the machine has the memory: the system itself would rather end a process
+/// than refuse. An arena grows by smaller steps a few times only.
+const CHECKED_COMMIT_BYTES: u64 = 1 << 20;
+/// What a checked commit leaves to everybody else: so many times what it takes, at most so many bytes.
+const MARGIN_FACTOR: u64 = 8;
+const MARGIN_MAX_BYTES: u64 = 64 << 20;
+
+/// Identities that one segment can give before they meet those of the next one.
+const NODE_SHIFT: u32 = 40;
 
 /// Alignment of every block: a cache line, and at least every basic type.
 pub(crate) const BLOCK_ALIGNMENT: u64 = 64;
@@ -43,8 +49,6 @@ pub(crate) struct Segment {
     file: OwnedFd,
     /// Kept here, so that a rank that writes wildly before it dies does not mislead the others.
     size: u32,
-    /// Every commit takes its memory at once.
-    eager: bool,
 }
 
 impl Segment {
@@ -71,7 +75,7 @@ impl Segment {
                 Err(errno) => return Err(refused(errno)),
             }
         };
-        let segment = Segment { mapping, file, size, eager: memory::counts_promises() };
+        let segment = Segment { mapping, file, size };
         let header = segment.header();
         header.reservation.store(reservation, Ordering::Relaxed);
         header.size.store(size, Ordering::Relaxed);
@@ -97,7 +101,7 @@ impl Segment {
             return Err(foreign());
         }
         let mapping = Mapping::new(&file, size_of::<Header>()).map_err(refused)?;
-        let probe = Segment { mapping, file, size: 0, eager: memory::counts_promises() };
+        let probe = Segment { mapping, file, size: 0 };
         let header = probe.header();
         // Acquire: pairs with the Release store in `create`.
         if header.magic.load(Ordering::Acquire) != MAGIC {
@@ -105,9 +109,9 @@ impl Segment {
         }
         let reservation = header.reservation.load(Ordering::Relaxed);
         let size = header.size.load(Ordering::Relaxed);
-        let Segment { mapping: _, file, size: _, eager } = probe;
+        let Segment { mapping: _, file, size: _ } = probe;
         let mapping = Mapping::new(&file, reservation as usize).map_err(refused)?;
-        Ok(Arc::new(Segment { mapping, file, size, eager }))
+        Ok(Arc::new(Segment { mapping, file, size }))
     }
 
     /// The descriptor of the memory file, for the launcher that hands it on.
@@ -205,6 +209,20 @@ impl Segment {
 
     /// Takes `len` bytes (whole pages) of fresh, zeroed memory from the end of the segment.
     pub(crate) fn grow(&self, len: u64, call: &'static str) -> Result<u64> {
+        let offset = self.reserve(len, call)?;
+        match self.commit(offset, len, call) {
+            Ok(()) => Ok(offset),
+            Err(error) => {
+                // Give the address space back if nobody has taken any behind it; otherwise it stays unused.
+                let next = &self.header().next;
+                let _ = next.compare_exchange(offset + len, offset, Ordering::Relaxed, Ordering::Relaxed);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes `len` bytes (whole pages) of address space without memory from the end of the segment.
+    pub(crate) fn reserve(&self, len: u64, call: &'static str) -> Result<u64> {
         let header = self.header();
         let reservation = self.mapping.len() as u64;
         let mut offset = header.next.load(Ordering::Relaxed);
@@ -222,29 +240,21 @@ impl Segment {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => break,
+                Ok(_) => return Ok(offset),
                 Err(now) => offset = now,
-            }
-        }
-        match self.commit(offset, len, call) {
-            Ok(()) => Ok(offset),
-            Err(error) => {
-                // Give the address space back if nobody has taken any behind it; otherwise it stays unused.
-                let _ =
-                    header.next.compare_exchange(offset + len, offset, Ordering::Relaxed, Ordering::Relaxed);
-                Err(error)
             }
         }
     }
 
-    /// Gives a range (whole pages) real memory again after [`Segment::release`].
+    /// Gives a range (whole pages) real memory, for the first time or again after [`Segment::release`].
     pub(crate) fn commit(&self, offset: u64, len: u64, call: &'static str) -> Result<()> {
         let header = self.header();
         let pending = header.committing.fetch_add(len, Ordering::Relaxed) + len;
         let shortage = match len < CHECKED_COMMIT_BYTES {
             true => None,
             false => {
-                memory::available_bytes().filter(|&free| free < pending.saturating_add(MEMORY_MARGIN_BYTES))
+                let margin = (len * MARGIN_FACTOR).min(MARGIN_MAX_BYTES);
+                memory::available_bytes().filter(|&free| free < pending.saturating_add(margin))
             }
         };
         let result = match shortage {
@@ -252,15 +262,9 @@ impl Segment {
                 let note = format!("{len} bytes were asked for and the machine has {free} bytes left");
                 Err(Error::new(ErrorKind::System, call).note(note))
             }
-            None => {
-                let taken = match self.eager || CHECKED_COMMIT_BYTES <= len {
-                    true => memory::commit(&self.file, offset, len),
-                    false => memory::extend(&self.file, offset, len),
-                };
-                taken.map_err(|errno| {
-                    Error::new(ErrorKind::System, call).note(format!("no memory for {len} bytes: {errno}"))
-                })
-            }
+            None => memory::commit(&self.file, offset, len).map_err(|errno| {
+                Error::new(ErrorKind::System, call).note(format!("no memory for {len} bytes: {errno}"))
+            }),
         };
         header.committing.fetch_sub(len, Ordering::Relaxed);
         if result.is_err() {
@@ -273,6 +277,12 @@ impl Segment {
     pub(crate) fn release(&self, offset: u64, len: u64) {
         // If the system refuses, the memory stays in use until the job ends; nothing else depends on it.
         let _ = memory::release(&self.file, offset, len);
+    }
+
+    /// Numbers teams and windows from here on, so that the identities of two segments of one job differ.
+    pub(crate) fn number_from(&self, node: u32) {
+        // Relaxed: nobody else has the segment yet.
+        self.header().ids.store(u64::from(node) << NODE_SHIFT, Ordering::Relaxed);
     }
 
     /// A fresh identity for a team or window, unique in the job.

@@ -4,27 +4,14 @@
 use crate::sync::state_word::Sharing;
 use crate::team::Rank;
 
-/// What the caller knows about the other side, given to start and lock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Info {
-    /// Nothing: the call returns when access is granted.
-    #[default]
-    Strong,
-    /// Nothing, but the call may return before access is granted. On mapped memory there is nothing to gain by that, so it
-    /// is the same as [`Strong`](Info::Strong), which is always correct (RMA-INFO-07).
-    Weak,
-    /// That access is granted at once. This saves waiting, never admission: a promise that does not hold is an error
-    /// ([`ErrorKind::NotPosted`], [`ErrorKind::NoCheckConflict`]) and nothing moves.
-    NoCheck,
-}
-
 /// Whether a lock is shared with other shared holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
-    /// No other rank holds the lock.
+    /// No other rank holds the lock (EXCLUSIVE, LOCK_EXCLUSIVE).
+    #[doc(alias("EXCLUSIVE", "LOCK_EXCLUSIVE"))]
     Exclusive,
-    /// Other ranks may hold it shared.
+    /// Other ranks may hold it shared (SHARED, LOCK_SHARED).
+    #[doc(alias("SHARED", "LOCK_SHARED"))]
     Shared,
 }
 

@@ -4,7 +4,9 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::sync::event::Event;
-use crate::sync::exposure::{Exposure, Origin};
+use crate::sync::exposure::{Exposure, Origin, Part};
+use crate::sync::guard::Guard;
+use crate::sync::notices::Notices;
 use crate::sync::phases::{Broken, Phases};
 use crate::sync::state_word::{Slot, StateWord};
 use crate::transport::shm::layout::RANKS_MAX;
@@ -25,6 +27,21 @@ pub(super) struct Control {
     pub(super) fences: Lines<Fences>,
     /// Whether the window goes on.
     pub(super) fate: Lines<Fate>,
+    /// Who is changing elements of the rank's memory that no instruction changes at once.
+    pub(super) guards: Lines<[Stripe; STRIPES]>,
+    /// Puts that have arrived and were to be counted.
+    pub(super) notices: Lines<[Notice; NOTICES]>,
+}
+
+/// Counters that a window has at each rank.
+pub(super) const NOTICES: usize = 8;
+
+/// A counter of puts.
+#[repr(C)]
+pub(super) struct Notice {
+    pub(super) count: Notices,
+    /// Notified when a put has been counted.
+    pub(super) told: Event,
 }
 
 #[repr(C)]
@@ -35,18 +52,33 @@ pub(super) struct Fate {
     pub(super) departures: AtomicU32,
 }
 
+/// Guards of one rank's memory: places that differ mostly have different ones.
+pub(super) const STRIPES: usize = 16;
+
+/// The guard of some places.
+#[repr(C)]
+pub(super) struct Stripe {
+    pub(super) guard: Guard,
+    /// Notified when the guard is given back.
+    pub(super) released: Event,
+}
+
 #[repr(C)]
 pub(super) struct Exposed {
     pub(super) word: Exposure,
     /// Notified when the owner posts.
     pub(super) posted: Event,
-    /// Notified when an origin completes.
+    /// Notified when an origin completes, and for those that wait for several owners to post.
     pub(super) completed: Event,
+    /// What the owner exposes by posts and fences of a part.
+    pub(super) part: Part,
 }
 
 #[repr(C)]
 pub(super) struct Fences {
     pub(super) phases: Phases,
+    /// The flags that ranks without shared memory have raised for this one: one rank in each round.
+    pub(super) inbox: Phases,
     /// Notified when a rank has signalled this one.
     pub(super) arrivals: Event,
 }

@@ -12,17 +12,18 @@
 //! moves holds a lock, a view begins under that lock, and nothing moves while there is a view.
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{RawWindow, Target};
-use crate::element::Element;
+use crate::element::{Element, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
 use crate::team::{Mover, OpenEpochs};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::BLOCK_ALIGNMENT;
+use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Segment};
 
 /// Bytes of the two copies that are compared at a time.
 const COMPARED_BYTES: usize = 1024;
@@ -63,16 +64,19 @@ impl Private {
     /// # Errors
     /// `System` if there is none.
     pub(crate) fn zeroed<T: Element>(len: usize) -> Result<Private> {
-        let alignment = BLOCK_ALIGNMENT as usize;
-        let mut memory = Vec::<T>::new();
-        let padded = len.saturating_add(alignment / size_of::<T>());
-        if memory.try_reserve_exact(padded).is_err() {
+        /// Elements need not divide the alignment, so the memory is made of what has it.
+        #[derive(Clone, Copy)]
+        #[repr(align(64))]
+        struct Line(#[expect(dead_code, reason = "it stands for its bytes")] [u8; 64]);
+        const { assert!(align_of::<Line>() == BLOCK_ALIGNMENT as usize, "as window memory is") }
+        let lines = len.checked_mul(size_of::<T>()).map(|bytes| bytes.div_ceil(size_of::<Line>()));
+        let mut memory = Vec::<Line>::new();
+        if lines.is_none_or(|lines| memory.try_reserve_exact(lines).is_err()) {
             let note = format!("no memory for {len} elements");
             return Err(Error::new(ErrorKind::System, "window allocation").note(note));
         }
-        memory.resize(padded, T::default());
-        let skipped = memory.as_ptr().align_offset(alignment);
-        let start = memory.as_mut_ptr().wrapping_add(skipped).cast();
+        memory.resize(lines.unwrap_or(0), Line([0; 64]));
+        let start = memory.as_mut_ptr().cast();
         Ok(Private { start, memory: Kept::Runtime(Box::new(memory)) })
     }
 
@@ -176,6 +180,11 @@ impl Marked {
         Marks::new(context.segment().shared_slice(self.offset, self.words), bytes)
     }
 
+    /// Marks bytes of the window of this length.
+    pub(super) fn note(self, segment: &Segment, bytes: usize, start: usize, len: usize) {
+        Marks::new(segment.shared_slice(self.offset, self.words), bytes).add(start, len);
+    }
+
     /// Where the words end.
     pub(super) fn end(self) -> Option<usize> {
         (self.offset as usize).checked_add(self.words.checked_mul(size_of::<AtomicU64>())?)
@@ -268,7 +277,7 @@ impl Pair {
             // The comparison finds the marked bytes, too.
             true => {
                 stored.take(|_, _| ());
-                self.compare(publish);
+                self.compare(0..self.bytes, publish);
             }
         }
         self.moved.published += published;
@@ -294,12 +303,31 @@ impl Pair {
         self.moved.imported += imported;
     }
 
-    /// Gives the runs of lines in which the two copies differ. Whole lines, as nobody else is admitted after a view.
-    fn compare(&self, mut differs: impl FnMut(usize, usize)) {
+    /// Brings what the owner stored outside of a part to where others look, who are admitted to the part only.
+    fn publish_around(&mut self, part: Range<usize>) {
+        let mut published = 0;
+        let publish = |start: usize, len: usize| {
+            // SAFETY: - in bounds: comparison stays inside the window's bytes.
+            let from = unsafe { self.private.add(start) };
+            // SAFETY: - in bounds: the mirror is as long.
+            let to = unsafe { self.mirror.add(start) };
+            // SAFETY: - readable: the private copy, whose slices are gone. - writable: the mirror, to which there are no
+            //   references.
+            unsafe { self.engine.copy(to, from, len) };
+            published += len as u64;
+        };
+        let mut publish = publish;
+        self.compare(0..part.start, &mut publish);
+        self.compare(part.end..self.bytes, &mut publish);
+        self.moved.published += published;
+    }
+
+    /// Gives the runs of lines of a range in which the two copies differ. Whole lines of it, as nobody else is admitted there.
+    fn compare(&self, range: Range<usize>, mut differs: impl FnMut(usize, usize)) {
         let (mut mine, mut theirs) = ([0; COMPARED_BYTES], [0; COMPARED_BYTES]);
         let mut run = 0..0;
-        for start in (0..self.bytes).step_by(COMPARED_BYTES) {
-            let len = COMPARED_BYTES.min(self.bytes - start);
+        for start in range.clone().step_by(COMPARED_BYTES) {
+            let len = COMPARED_BYTES.min(range.end - start);
             // SAFETY: - in bounds: `start` is below the window's length.
             let private = unsafe { self.private.add(start) };
             // SAFETY: - in bounds: the mirror is as long.
@@ -398,6 +426,15 @@ impl RawWindow {
         }
     }
 
+    /// Brings what the program stored outside of the exposed part to where others look, when it has the slices no more.
+    pub(super) fn publish_rest(&self) {
+        if let (Some(copies), Some(part)) = (&self.copies, self.targets[self.me].part.get())
+            && let Some(pair) = &mut *copies.0.pair()
+        {
+            pair.publish_around(part.start..part.end);
+        }
+    }
+
     /// The bytes that this handle's calls have moved between the copies.
     pub(crate) fn moved(&self) -> Moved {
         let moved = |copies: &Copies| copies.0.pair().as_ref().map(|pair| pair.moved);
@@ -427,7 +464,7 @@ impl RawWindow {
                     let note = format!("no memory for {len} elements");
                     return Err(self.error(ErrorKind::System, call).note(note));
                 }
-                copy.resize(len, T::default());
+                copy.resize(len, zeroed());
                 self.read(call, 0, &mut copy)?;
                 Ok(copy)
             }

@@ -1,21 +1,44 @@
 //! Post, start, complete, wait: whom an owner lets in, and when they are done. Never lets an origin in twice.
 #![forbid(unsafe_code)]
 
-use rma_automaton::{Call, Check, Permit};
+use std::ops::Range;
 
+use rma_automaton::{Call, Permit};
+
+use super::deferral::{Opened, Style};
 use super::failures::Failure;
-use super::{Access, Expected, Info, Origins, RawWindow};
+use super::parts::{Part, Rest};
+use super::rules::check_of;
+use super::{Access, Expected, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
+use crate::info::{Info, Terms};
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
-use crate::sync::exposure::{self, Admits, Closing};
+use crate::sync::exposure::{self, Admits, Closing, Extent};
 use crate::sync::phases::Reason;
 use crate::sync::state_word::Refusal;
 use crate::team::Rank;
 
 impl RawWindow {
-    /// Opens the own window to origins. Never waits. Returns the number of the exposure.
+    /// Opens the own window to origins. Never waits.
     #[track_caller]
-    pub(crate) fn post(&self, call: &'static str, origins: Origins<'_>) -> Result<u32> {
+    pub(crate) fn post(&self, call: &'static str, origins: Origins<'_>) -> Result<()> {
+        self.expose(call, origins, None)
+    }
+
+    /// Opens a range of elements of the own window to origins. Never waits.
+    #[track_caller]
+    pub(crate) fn post_part<T>(
+        &self,
+        call: &'static str,
+        exposed: &Range<usize>,
+        origins: Origins<'_>,
+    ) -> Result<()> {
+        let part = self.own_part::<T>(call, exposed)?;
+        self.expose(call, origins, Some(part))
+    }
+
+    #[track_caller]
+    fn expose(&self, call: &'static str, origins: Origins<'_>, part: Option<Part>) -> Result<()> {
         self.refuse_poisoned(call)?;
         self.refuse_illegal(call, Call::Post(Permit::All))?;
         let own = self.control(self.me);
@@ -56,19 +79,63 @@ impl RawWindow {
         self.publish();
         self.group.set(group);
         self.posted.set(true);
-        match own.exposure.0.word.open(admits) {
+        let extent = match part {
+            None => Extent::Whole,
+            Some(part) => {
+                self.keep_rest(part);
+                Extent::Part
+            }
+        };
+        match own.exposure.0.word.open(admits, extent) {
             Ok(opened) => debug_assert_eq!(opened, number),
-            Err(_) => return Err(self.poisoned_again(call)),
+            Err(_) => {
+                self.take_rest_back();
+                return Err(self.poisoned_again(call));
+            }
         }
         own.exposure.0.posted.notify();
-        Ok(number)
+        self.ring();
+        Ok(())
     }
 
     /// Ends the exposure when the expected origins have completed.
     #[track_caller]
     pub(crate) fn wait(&self, call: &'static str, expected: Expected) -> Result<()> {
-        let own = self.control(self.me);
-        let status = own.exposure.0.word.status();
+        let (number, count) = self.awaited(call, expected)?;
+        let what = WaitFor {
+            call,
+            window: Some(self.id),
+            team: &self.members,
+            needs: Needs::AnyOf(&[]),
+            act: Act::Any,
+            detail: Some(("exposure", u64::from(number))),
+            blocker: &|| self.awaited_origin(number),
+        };
+        let completed = &self.control(self.me).exposure.0.completed;
+        match self.context.wait(completed, what, || self.look_for_end(number, count)) {
+            Ok(end) => self.end_exposure(call, number, count, end),
+            Err(error) => {
+                self.break_after(&error);
+                Err(error.other(self.missing_origins(number)))
+            }
+        }
+    }
+
+    /// Ends the exposure if the expected origins have completed, and says whether it has ended.
+    #[track_caller]
+    pub(crate) fn poll_wait(&self, call: &'static str, expected: Expected) -> Result<bool> {
+        let (number, count) = self.awaited(call, expected)?;
+        match self.look_for_end(number, count) {
+            None => Ok(false),
+            Some(end) => self.end_exposure(call, number, count, end).map(|()| true),
+        }
+    }
+
+    /// The number of the open exposure, and of origins that end it.
+    #[track_caller]
+    pub(crate) fn awaited(&self, call: &'static str, expected: Expected) -> Result<(u32, usize)> {
+        self.refuse_lent(call)?;
+        let status = self.control(self.me).exposure.0.word.status();
         if !status.is_open() {
             return Err(match self.failed.get() {
                 true => self.poisoned_again(call),
@@ -85,48 +152,50 @@ impl RawWindow {
             }
         };
         self.refuse_count(call, count)?;
-        let number = status.number();
-        let what = WaitFor {
-            call,
-            window: Some(self.id),
-            team: &self.members,
-            needs: Needs::AnyOf(&[]),
-            act: Act::Any,
-            detail: Some(("exposure", u64::from(number))),
-            blocker: &|| self.awaited_origin(number),
+        Ok((status.number(), count))
+    }
+
+    /// One look whether the exposure can be closed, which closes it, or why it never will.
+    fn look_for_end(&self, number: u32, count: usize) -> Option<Result<Closing, Failure>> {
+        let word = &self.control(self.me).exposure.0.word;
+        match word.try_close(count) {
+            Closing::Pending => {}
+            closing => return Some(Ok(closing)),
+        }
+        let failure = match self.broken().get() {
+            // Nobody comes into a broken window, and who is inside need not complete before this rank is told.
+            Some(_) => Failure::Poisoned,
+            None => self.missing_origin(number, count)?,
         };
-        let closed = self.context.wait(&own.exposure.0.completed, what, || {
-            match own.exposure.0.word.try_close(count) {
-                Closing::Pending => {}
-                closing => return Some(Ok(closing)),
-            }
-            let failure = match self.broken().get() {
-                // Nobody comes into a broken window, and who is inside need not complete before this rank is told.
-                Some(_) => Failure::Poisoned,
-                None => self.missing_origin(number, count)?,
-            };
-            // A second look, since what a lost origin did before it ended counts.
-            Some(match own.exposure.0.word.try_close(count) {
-                Closing::Pending => Err(failure),
-                closing => Ok(closing),
-            })
-        });
-        let closing = match closed {
-            Ok(Ok(closing)) => closing,
-            Ok(Err(failure @ Failure::Lost(_))) => {
+        // A second look, since what a lost origin did before it ended counts.
+        Some(match word.try_close(count) {
+            Closing::Pending => Err(failure),
+            closing => Ok(closing),
+        })
+    }
+
+    /// What follows when an exposure was closed, or can't be.
+    #[track_caller]
+    fn end_exposure(
+        &self,
+        call: &'static str,
+        number: u32,
+        count: usize,
+        end: Result<Closing, Failure>,
+    ) -> Result<()> {
+        let closing = match end {
+            Ok(closing) => closing,
+            Err(failure @ Failure::Lost(_)) => {
                 let error = self.failure(call, failure);
                 self.break_after(&error);
                 return Err(error);
             }
-            Ok(Err(failure)) => return Err(self.failure(call, failure)),
-            Err(error) => {
-                self.break_after(&error);
-                return Err(error.other(self.missing_origins(number)));
-            }
+            Err(failure) => return Err(self.failure(call, failure)),
         };
         self.import();
         self.publish();
-        own.word.0.unpost();
+        self.take_rest_back();
+        self.control(self.me).word.0.unpost();
         self.posted.set(false);
         let group = self.group.take();
         match closing {
@@ -140,6 +209,10 @@ impl RawWindow {
     #[cold]
     pub(crate) fn abandon_exposure(&self) {
         let own = self.control(self.me);
+        if self.rest.get() == Rest::Lent {
+            return; // The slices are gone before the guard of the exposure is.
+        }
+        self.take_rest_back();
         if !own.exposure.0.word.status().is_open() || self.failed.get() {
             return;
         }
@@ -243,34 +316,144 @@ impl RawWindow {
         }
     }
 
-    /// Is admitted at a target that has posted, or will.
+    /// Opens an access to a target that has posted, or will.
     #[track_caller]
-    pub(crate) fn start(&self, call: &'static str, target: Rank, info: Info) -> Result<()> {
+    pub(crate) fn start(&self, call: &'static str, target: Rank, terms: Terms) -> Result<()> {
         let at = self.check_rank(call, target)?;
         self.refuse_poisoned(call)?;
-        let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
-        self.refuse_start(call, check, at)?;
-        let exposed = &self.control(at).exposure.0;
-        let record = &self.peer(at, self.me).origin;
+        self.refuse_start(call, check_of(terms), at)?;
+        if terms.is_late() {
+            self.promise(at, Style::Start, terms);
+            return Ok(());
+        }
+        if self.targets[at].remote {
+            self.ask_to_start(call, at, terms.info != Info::NoCheck)?;
+        } else {
+            match (self.try_start(at), terms.info) {
+                (Ok(()), _) => {}
+                (Err(refusal), Info::NoCheck) => return Err(self.broken_start_promise(call, at, refusal)),
+                (Err(_), _) => self.await_start(call, at)?,
+            }
+        }
+        self.open.started.set(self.open.started.get() + 1);
+        Ok(())
+    }
+
+    /// Asks to be admitted, and is or will be; [`poll_start`](RawWindow::poll_start) says which.
+    #[track_caller]
+    pub(crate) fn request_start(&self, call: &'static str, target: Rank, terms: Terms) -> Result<()> {
+        let at = self.check_rank(call, target)?;
+        self.refuse_poisoned(call)?;
+        self.refuse_start(call, check_of(terms), at)?;
+        match (self.try_start(at), terms.info) {
+            (Ok(()), _) => {}
+            (Err(refusal), Info::NoCheck) => return Err(self.broken_start_promise(call, at, refusal)),
+            (Err(_), _) => self.targets[at].access.set(Access::Asked),
+        }
+        self.open.started.set(self.open.started.get() + 1);
+        Ok(())
+    }
+
+    /// Whether a requested access has been admitted.
+    #[track_caller]
+    pub(crate) fn poll_start(&self, call: &'static str, target: Rank) -> Result<bool> {
+        let at = self.check_rank(call, target)?;
+        if self.targets[at].access.get() != Access::Asked || self.try_start(at).is_ok() {
+            return Ok(true);
+        }
+        let ended = || Some(Failure::Lost((target, self.evidence(target)?)));
+        match self.hopeless_start(at).or_else(ended) {
+            None => Ok(false),
+            // A second look, since what the target did before it ended counts.
+            Some(_) if self.try_start(at).is_ok() => Ok(true),
+            Some(failure) => Err(self.failure(call, failure).target(target)),
+        }
+    }
+
+    /// Waits until a requested access has been admitted.
+    #[track_caller]
+    pub(crate) fn finish_start(&self, call: &'static str, target: Rank) -> Result<()> {
+        let at = self.check_rank(call, target)?;
+        match self.targets[at].access.get() {
+            Access::Asked => self.await_start(call, at),
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives a request up that was not granted, and closes one that was and is not used.
+    #[cold]
+    pub(crate) fn cancel_start(&self, target: Rank) {
+        match self.targets[target.index()].access.get() {
+            Access::Asked => self.break_promise(target.index()),
+            _ => self.abandon_epoch(target, || self.complete("drop of an istart", target)),
+        }
+    }
+
+    /// As [`cancel_start`](RawWindow::cancel_start), where nobody was told that the request is not granted: the rank is when it
+    /// leaves the job.
+    #[cold]
+    pub(crate) fn withdraw_start(&self, target: Rank) {
+        if self.targets[target.index()].access.get() == Access::Asked {
+            let note = "the request was dropped before it was granted";
+            self.context
+                .leave_open(self.error(ErrorKind::EpochStillOpen, "istart").target(target).note(note));
+        }
+        self.cancel_start(target);
+    }
+
+    /// Notes for the end of the job that a request for the end of the exposure was dropped.
+    #[cold]
+    pub(crate) fn note_open_wait(&self) {
+        let note = "the request was dropped before the exposure had ended";
+        self.context.leave_open(self.error(ErrorKind::EpochStillOpen, "iwait").note(note));
+    }
+
+    /// Asks a target that shares no memory with this rank to be admitted.
+    #[track_caller]
+    fn ask_to_start(&self, call: &'static str, at: usize, waits: bool) -> Result<()> {
+        match self.start_remote(call, at, waits)? {
+            Ok((number, part)) => {
+                self.started_remote(at, number, part);
+                Ok(())
+            }
+            Err(refusal) => Err(self.broken_start_promise(call, at, refusal)),
+        }
+    }
+
+    fn started_remote(&self, at: usize, number: u32, part: Option<Part>) {
+        self.targets[at].exposure.set(number);
+        self.targets[at].access.set(Access::Started);
+        if let Some(part) = part {
+            self.learn_remote_part(at, part);
+        }
+    }
+
+    /// Is admitted if the target is posted for this rank.
+    pub(super) fn try_start(&self, at: usize) -> Result<(), exposure::Refusal> {
+        let here = &self.targets[at];
+        if here.remote {
+            // Whatever keeps the target from being asked is found by the wait that follows.
+            let (number, part) =
+                self.start_remote("start", at, false).unwrap_or(Err(exposure::Refusal::Closed))?;
+            self.started_remote(at, number, part);
+            return Ok(());
+        }
+        let word = &self.control(at).exposure.0.word;
+        let (number, extent) = word.start(&self.peer(at, self.me).origin, here.exposure.get())?;
+        self.learn_part(at, extent);
+        here.exposure.set(number);
+        here.access.set(Access::Started);
+        Ok(())
+    }
+
+    /// Waits to be admitted.
+    #[track_caller]
+    pub(super) fn await_start(&self, call: &'static str, at: usize) -> Result<()> {
+        if self.targets[at].remote {
+            return self.ask_to_start(call, at, true);
+        }
+        let target = Rank(at as u32);
         let last = self.targets[at].exposure.get();
-        let mut refusal = match exposed.word.start(record, last) {
-            Ok(number) => return self.started(at, number),
-            Err(refusal) => refusal,
-        };
-        if refusal == exposure::Refusal::Poisoned {
-            return Err(self.poisoned_now(call));
-        }
-        if info == Info::NoCheck {
-            return Err(match refusal {
-                exposure::Refusal::NotInGroup => self.error(ErrorKind::NotInGroup, call).target(target),
-                exposure::Refusal::Used => {
-                    let note =
-                        format!("this rank has used exposure {last} already, and no other was posted since");
-                    self.error(ErrorKind::NotPosted, call).target(target).note(note)
-                }
-                _ => self.error(ErrorKind::NotPosted, call).target(target),
-            });
-        }
         let what = WaitFor {
             call,
             window: Some(self.id),
@@ -280,22 +463,18 @@ impl RawWindow {
             detail: Some(("last used exposure", u64::from(last))),
             blocker: NO_BLOCKER,
         };
-        let admitted = self.context.wait(&exposed.posted, what, || match exposed.word.start(record, last) {
-            Ok(number) => Some(Ok(number)),
-            Err(exposure::Refusal::Poisoned) => Some(Err(Failure::Poisoned)),
-            Err(other) => {
-                refusal = other;
-                match (self.broken().get(), self.failed_member()) {
-                    (Some(_), _) => Some(Err(Failure::Poisoned)),
-                    (None, Some(lost)) => Some(Err(Failure::Lost(lost))),
-                    // Its exposures end before it goes, so it will not post any more.
-                    (None, None) if self.has_departed(at) => Some(Err(Failure::Departed(target))),
-                    (None, None) => None,
+        let mut refusal = exposure::Refusal::Closed;
+        let admitted =
+            self.context.wait(&self.control(at).exposure.0.posted, what, || match self.try_start(at) {
+                Ok(()) => Some(Ok(())),
+                Err(exposure::Refusal::Poisoned) => Some(Err(Failure::Poisoned)),
+                Err(other) => {
+                    refusal = other;
+                    self.hopeless_start(at).map(Err)
                 }
-            }
-        });
+            });
         match admitted {
-            Ok(Ok(number)) => self.started(at, number),
+            Ok(Ok(())) => Ok(()),
             Ok(Err(failure)) => Err(self.failure(call, failure).target(target)),
             Err(error) if refusal == exposure::Refusal::NotInGroup => {
                 Err(error.other("an exposure whose group this rank is not in"))
@@ -304,30 +483,66 @@ impl RawWindow {
         }
     }
 
-    /// Whether a rank of the team has an exposure open now.
+    /// Why a target will not post any more.
+    fn hopeless_start(&self, at: usize) -> Option<Failure> {
+        match (self.broken().get(), self.failed_member()) {
+            (Some(_), _) => Some(Failure::Poisoned),
+            (None, Some(lost)) => Some(Failure::Lost(lost)),
+            // Its exposures end before it goes.
+            (None, None) if self.has_departed(at) => Some(Failure::Departed(Rank(at as u32))),
+            (None, None) => None,
+        }
+    }
+
+    /// The error of a start under NOCHECK whose target is not posted for this rank.
+    #[cold]
+    #[track_caller]
+    fn broken_start_promise(&self, call: &'static str, at: usize, refusal: exposure::Refusal) -> Error {
+        let target = Rank(at as u32);
+        match refusal {
+            exposure::Refusal::Poisoned => self.poisoned_now(call),
+            exposure::Refusal::NotInGroup => self.error(ErrorKind::NotInGroup, call).target(target),
+            exposure::Refusal::Used => {
+                let last = self.targets[at].exposure.get();
+                let note =
+                    format!("this rank has used exposure {last} already, and no other was posted since");
+                self.error(ErrorKind::NotPosted, call).target(target).note(note)
+            }
+            exposure::Refusal::Closed => self.error(ErrorKind::NotPosted, call).target(target),
+        }
+    }
+
+    /// Whether a rank of the team has an exposure open now. A rank that can't be asked has none.
     pub(crate) fn is_posted(&self, rank: Rank) -> bool {
+        if self.targets[rank.index()].remote {
+            return self.is_posted_remote("target_posted", rank.index()).unwrap_or(false);
+        }
         self.control(rank.index()).exposure.0.word.status().is_open()
     }
 
-    pub(super) fn started(&self, at: usize, number: u32) -> Result<()> {
-        self.targets[at].exposure.set(number);
-        self.targets[at].access.set(Access::Started);
-        self.open.started.set(self.open.started.get() + 1);
-        Ok(())
-    }
-
-    /// Ends what `start` began. Transfers of mapped memory are complete when they return, so nothing is waited for.
+    /// Ends what `start` began. Transfers of mapped memory are complete when they return, so nothing is waited for but the
+    /// target of an epoch under WEAK, and one that shares no memory with this rank.
     #[track_caller]
     pub(crate) fn complete(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
+        let kept = match self.targets[at].access.get() {
+            Access::Started => Ok(()),
+            Access::Promised if self.opened(at) == Some(Opened::Started) => self.keep_promise(call, at),
+            _ => return Err(self.error(ErrorKind::CompleteWithoutStart, call).target(target)),
+        };
         if self.targets[at].access.get() != Access::Started {
-            return Err(self.error(ErrorKind::CompleteWithoutStart, call).target(target));
+            self.break_promise(at);
+            return kept;
         }
         self.targets[at].access.set(Access::None);
+        self.forget_part(at);
         self.open.started.set(self.open.started.get() - 1);
+        if self.targets[at].remote {
+            return kept.and(self.complete_remote(call, at));
+        }
         let exposed = &self.control(at).exposure.0;
         exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
         exposed.completed.notify();
-        Ok(())
+        kept
     }
 }

@@ -1,13 +1,16 @@
 //! Fence phases: all ranks go in together and come out together. Never lets a rank into a phase that another is leaving.
 #![forbid(unsafe_code)]
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rma_automaton::{Assertion, Call};
 
 use super::RawWindow;
+use super::parts::Rest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
+use crate::sync::exposure::Extent;
 use crate::sync::phases::{Reason, Way};
 use crate::team::Rank;
 
@@ -30,8 +33,38 @@ impl RawWindow {
     pub(crate) fn open_phase(&self, call: &'static str) -> Result<()> {
         self.refuse_poisoned(call)?;
         self.refuse_illegal(call, Call::Fence(Assertion::None))?;
+        self.enter_phase(call, Way::In)
+    }
+
+    /// The fence that opens a phase in which everybody exposes a part: here, a range of elements of this size.
+    #[track_caller]
+    pub(crate) fn open_part_phase<T>(&self, call: &'static str, exposed: &Range<usize>) -> Result<()> {
+        self.refuse_poisoned(call)?;
+        self.refuse_illegal(call, Call::Fence(Assertion::None))?;
+        let part = self.own_part::<T>(call, exposed)?;
+        self.keep_rest(part);
+        let outcome = self.enter_phase(call, Way::Part);
+        match &outcome {
+            Ok(()) => {
+                for at in (0..self.targets.len()).filter(|&at| at != self.me) {
+                    match self.targets[at].remote {
+                        false => self.learn_part(at, Extent::Part),
+                        true => {
+                            let part = self.part_remote(call, at);
+                            self.learn_remote_part(at, part.inspect_err(|error| self.break_after(error))?);
+                        }
+                    }
+                }
+            }
+            Err(_) => self.take_rest_back(),
+        }
+        outcome
+    }
+
+    #[track_caller]
+    fn enter_phase(&self, call: &'static str, way: Way) -> Result<()> {
         self.control(self.me).fences.0.phases.begin_writing();
-        match self.synchronize(call, Way::In) {
+        match self.synchronize(call, way) {
             Ok(()) => {
                 self.phase_open.set(true);
                 Ok(())
@@ -43,28 +76,47 @@ impl RawWindow {
         }
     }
 
-    /// The fence between two phases.
+    /// The fence between two phases, which expose the same.
     #[track_caller]
     pub(crate) fn next_phase(&self, call: &'static str) -> Result<()> {
         if !self.phase_open.get() {
             return Err(self.poisoned_again(call));
         }
-        let outcome = self.synchronize(call, Way::In);
+        let way = match self.rest.get() {
+            Rest::Own => Way::In,
+            Rest::Kept | Rest::Lent => Way::Part,
+        };
+        let outcome = self.synchronize(call, way);
         if outcome.is_err() {
-            self.phase_open.set(false);
-            self.control(self.me).fences.0.phases.end_writing();
+            self.leave_phase();
         }
         outcome
+    }
+
+    /// Says that this rank accesses nobody any more.
+    fn leave_phase(&self) {
+        self.phase_open.set(false);
+        self.control(self.me).fences.0.phases.end_writing();
+        if self.rest.get() != Rest::Own {
+            for at in 0..self.targets.len() {
+                self.forget_part(at);
+            }
+        }
     }
 
     /// The fence that ends the last phase. If an earlier one has failed, there is nothing to end.
     #[track_caller]
     pub(crate) fn close_phase(&self, call: &'static str) -> Result<()> {
-        if !self.phase_open.replace(false) {
-            return Err(self.poisoned_again(call));
+        self.refuse_lent(call)?;
+        let was_open = self.phase_open.get();
+        if was_open {
+            self.leave_phase();
         }
-        self.control(self.me).fences.0.phases.end_writing();
-        self.synchronize(call, Way::Out)
+        self.take_rest_back();
+        match was_open {
+            true => self.synchronize(call, Way::Out),
+            false => Err(self.poisoned_again(call)),
+        }
     }
 
     /// Waits for all other ranks, outside any phase.
@@ -77,10 +129,14 @@ impl RawWindow {
     /// Leaves a phase without its fence, as the program panicked: the others are told.
     #[cold]
     pub(crate) fn abandon_phase(&self) {
-        if self.phase_open.replace(false) {
-            self.control(self.me).fences.0.phases.end_writing();
+        if self.rest.get() == Rest::Lent {
+            return; // The slices are gone before the scope of the phase is.
+        }
+        if self.phase_open.get() {
+            self.leave_phase();
             self.break_window(self.me, Reason::Panicked);
         }
+        self.take_rest_back();
     }
 
     /// Meets all other ranks, everybody's writes before being visible to everybody after, and all going the same way.
@@ -99,10 +155,9 @@ impl RawWindow {
         let broken = self.broken();
         // Whoever has raised its last flag has done its part, and may leave.
         let last_round = (ranks.max(2) - 1).ilog2() as usize;
-        let is_missing = |rank: Rank| {
-            let phases = &self.control(rank.index()).fences.0.phases;
-            phases.heard(last_round, number).is_none()
-        };
+        if self.served.is_some() {
+            self.complete_for_fence(call)?;
+        }
         let mut together = way;
         let mut parted = None;
         let mut mismatched_since = None;
@@ -112,8 +167,25 @@ impl RawWindow {
             own.phases.signal(round, number, together);
             let to = (self.me + distance) % ranks;
             let from = (self.me + ranks - distance) % ranks;
-            self.control(to).fences.0.arrivals.notify();
-            let phases = &self.control(from).fences.0.phases;
+            match self.targets[to].remote {
+                false => self.control(to).fences.0.arrivals.notify(),
+                true => match self.signal_remote(call, to, round, number, together) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        self.break_after(&error);
+                        return Err(error);
+                    }
+                },
+            }
+            let phases = match self.targets[from].remote {
+                false => &self.control(from).fences.0.phases,
+                true => &own.inbox,
+            };
+            let is_missing = |rank: Rank| match self.served {
+                None => self.control(rank.index()).fences.0.phases.heard(last_round, number).is_none(),
+                // The flags of most ranks are elsewhere; those whose flags are here wait for the others in turn.
+                Some(_) => rank.index() == from && phases.heard(round, number).is_none(),
+            };
             let what = WaitFor {
                 call,
                 window: Some(self.id),
@@ -179,12 +251,24 @@ impl RawWindow {
         }
     }
 
+    /// Waits until the targets have done what this rank has sent them. Those that the fence itself signals read the signal
+    /// behind it, and need no answer.
+    #[cold]
+    #[track_caller]
+    fn complete_for_fence(&self, call: &'static str) -> Result<()> {
+        let ranks = self.targets.len();
+        let is_signalled = |at: usize| ((at + ranks - self.me) % ranks).is_power_of_two();
+        let others = (0..ranks).filter(|&at| self.targets[at].remote && !is_signalled(at));
+        self.flush_remote(call, others).inspect_err(|error| self.break_after(error))
+    }
+
     /// The error of a fence in which some ranks go into a phase and others end their last one.
     #[cold]
     #[track_caller]
     fn parted(&self, call: &'static str, way: Way, rank: Rank, theirs: Way) -> Error {
         let other = match theirs {
             Way::In => format!("a fence of rank {rank} that leads into a phase"),
+            Way::Part => format!("a fence of rank {rank} that leads into a phase in which all expose a part"),
             Way::Out => format!("a fence of rank {rank} that ends its last phase"),
             Way::Apart => {
                 "fences of other ranks, of which some lead into a phase and some end the last one".to_owned()
@@ -192,6 +276,7 @@ impl RawWindow {
         };
         let note = match way {
             Way::In => "this one leads into a phase",
+            Way::Part => "this one leads into a phase in which all expose a part",
             Way::Out | Way::Apart => "this one ends the last phase",
         };
         self.error(ErrorKind::CollectiveMismatch, call).other(other).note(note)

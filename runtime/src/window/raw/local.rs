@@ -12,6 +12,7 @@ use std::{fmt, slice};
 use rma_automaton::{Call, LocalOp};
 
 use super::RawWindow;
+use super::parts::{Part, Rest};
 use crate::element::Element;
 use crate::error::{ErrorKind, Result};
 use crate::sync::state_word::{Request, Sharing};
@@ -24,6 +25,7 @@ use crate::transport::shm::copy;
 /// until the next call that takes the window by `&mut`.
 pub struct LocalView<'w, T: Element> {
     window: &'w RawWindow,
+    start: *mut T,
     len: usize,
     elements: PhantomData<&'w [T]>,
 }
@@ -31,14 +33,68 @@ pub struct LocalView<'w, T: Element> {
 /// The own part of a window as a mutable slice: a private epoch. See [`LocalView`].
 pub struct LocalViewMut<'w, T: Element> {
     window: &'w RawWindow,
+    start: *mut T,
     len: usize,
     elements: PhantomData<&'w mut [T]>,
 }
 
+/// The own part of a window but for the range that is exposed, as slices. See
+/// [`Window::fence_part`](crate::Window::fence_part).
+#[derive(Debug)]
+pub struct Unexposed<'r, T> {
+    /// The elements before the exposed range.
+    pub before: &'r mut [T],
+    /// The elements after it.
+    pub after: &'r mut [T],
+}
+
+/// Takes back what was lent, on every way out.
+struct Lent<'w>(&'w RawWindow);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.publish_rest();
+        self.0.rest.set(Rest::Kept);
+    }
+}
+
 impl RawWindow {
+    /// Lends the body what is not exposed of the own memory. A post of a part or a fence of parts comes before, else there is
+    /// nothing to lend.
+    #[track_caller]
+    pub(crate) fn lend<T: Element, R>(
+        &self,
+        call: &'static str,
+        body: impl FnOnce(Unexposed<'_, T>) -> R,
+    ) -> Result<R> {
+        self.refuse_lent(call)?;
+        self.refuse_views(call)?;
+        let (Rest::Kept, Some(Part { start, end })) = (self.rest.get(), self.targets[self.me].part.get())
+        else {
+            return Err(self
+                .error(ErrorKind::WaitWithoutPost, call)
+                .note("no part of the window is exposed"));
+        };
+        self.rest.set(Rest::Lent);
+        let lent = Lent(self);
+        let len = self.own_len::<T>();
+        let (before, after) = (start / size_of::<T>(), end.div_ceil(size_of::<T>()));
+        // SAFETY: - in bounds: `own_part` has checked it.
+        let behind = unsafe { self.private.cast::<T>().add(after) };
+        // SAFETY: - in bounds, aligned, valid and alive: as for `LocalView`. - unaliased: what lies before the part is
+        //   exposed to nobody, locks are excluded by the post or by the phase of all ranks, and no view lives; this handle
+        //   reaches only the part until the body has ended, after which the slices are gone.
+        let before = unsafe { slice::from_raw_parts_mut(self.private.cast::<T>(), before) };
+        // SAFETY: - as above; it begins behind the part, and so behind `before`.
+        let after = unsafe { slice::from_raw_parts_mut(behind, len - after) };
+        let result = body(Unexposed { before, after });
+        drop(lent);
+        Ok(result)
+    }
+
     /// Elements of the own part.
     fn own_len<T: Element>(&self) -> usize {
-        debug_assert_eq!(self.basic, T::TYPE);
+        debug_assert_eq!(self.element.code(), T::SHAPE.code());
         self.targets[self.me].bytes / size_of::<T>()
     }
 
@@ -47,7 +103,53 @@ impl RawWindow {
     #[inline]
     pub(crate) fn view<T: Element>(&self, call: &'static str) -> Result<LocalView<'_, T>> {
         self.take_view(call, LocalOp::Load)?;
-        Ok(LocalView { window: self, len: self.own_len::<T>(), elements: PhantomData })
+        Ok(LocalView {
+            window: self,
+            start: self.own_element(0),
+            len: self.own_len::<T>(),
+            elements: PhantomData,
+        })
+    }
+
+    fn own_element<T: Element>(&self, index: usize) -> *mut T {
+        self.private.cast::<T>().wrapping_add(index)
+    }
+
+    /// As `view`, of an attached region, which begins at an element and has so many.
+    #[track_caller]
+    pub(crate) fn view_region<T: Element>(
+        &self,
+        call: &'static str,
+        (first, len): (usize, usize),
+    ) -> Result<LocalView<'_, T>> {
+        self.refuse_unattached::<T>(call, first, len)?;
+        self.take_view(call, LocalOp::Load)?;
+        Ok(LocalView { window: self, start: self.own_element(first), len, elements: PhantomData })
+    }
+
+    /// As [`view_mut`](RawWindow::view_mut), of an attached region.
+    #[track_caller]
+    pub(crate) fn view_region_mut<T: Element>(
+        &mut self,
+        call: &'static str,
+        (first, len): (usize, usize),
+    ) -> Result<LocalViewMut<'_, T>> {
+        self.reclaim_leaked_views();
+        self.refuse_unattached::<T>(call, first, len)?;
+        self.take_view(call, LocalOp::Store)?;
+        Ok(LocalViewMut { start: self.own_element(first), window: self, len, elements: PhantomData })
+    }
+
+    /// Only a call that needs `&mut` detaches a region, so one that is attached stays so while a view of it lives.
+    #[track_caller]
+    fn refuse_unattached<T: Element>(&self, call: &'static str, first: usize, len: usize) -> Result<()> {
+        match self.is_in_own_part::<T>(first, len) {
+            true => Ok(()),
+            false => {
+                let start = first.saturating_mul(size_of::<T>());
+                Err(self.not_attached(call, start..start.saturating_add(len.saturating_mul(size_of::<T>()))))
+            }
+        }
     }
 
     /// A view for writing: `&mut` proves that there is no other.
@@ -57,13 +159,19 @@ impl RawWindow {
         self.reclaim_leaked_views();
         self.take_view(call, LocalOp::Store)?;
         self.may_store();
-        Ok(LocalViewMut { len: self.own_len::<T>(), window: self, elements: PhantomData })
+        Ok(LocalViewMut {
+            start: self.own_element(0),
+            len: self.own_len::<T>(),
+            window: self,
+            elements: PhantomData,
+        })
     }
 
     #[track_caller]
     #[inline]
     fn take_view(&self, call: &'static str, op: LocalOp) -> Result<()> {
         if self.open.views.get() == 0 {
+            self.refuse_lent(call)?;
             self.refuse_illegal(call, Call::View(op))?;
             self.take_own_lock(call)?;
         }
@@ -141,9 +249,8 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     pub(crate) fn load<T: Element>(&self, call: &'static str, index: usize) -> Result<T> {
-        let len = self.own_len::<T>();
-        if len <= index {
-            return Err(self.local_bounds(call, index, 1, len));
+        if !self.is_own::<T>(index, 1) {
+            return Err(self.local_bounds::<T>(call, index, 1));
         }
         // SAFETY: - in bounds: checked above.
         let at = unsafe { self.private.cast::<T>().add(index) };
@@ -155,9 +262,8 @@ impl RawWindow {
     #[track_caller]
     #[inline]
     pub(crate) fn store<T: Element>(&self, call: &'static str, index: usize, value: T) -> Result<()> {
-        let len = self.own_len::<T>();
-        if len <= index {
-            return Err(self.local_bounds(call, index, 1, len));
+        if !self.is_own::<T>(index, 1) {
+            return Err(self.local_bounds::<T>(call, index, 1));
         }
         self.refuse_views(call)?;
         // SAFETY: - in bounds: checked above.
@@ -171,9 +277,8 @@ impl RawWindow {
     /// Copies from the own part into a buffer.
     #[track_caller]
     pub(crate) fn read<T: Element>(&self, call: &'static str, index: usize, into: &mut [T]) -> Result<()> {
-        let len = self.own_len::<T>();
-        if len < index || len - index < into.len() {
-            return Err(self.local_bounds(call, index, into.len(), len));
+        if !self.is_own::<T>(index, into.len()) {
+            return Err(self.local_bounds::<T>(call, index, into.len()));
         }
         // SAFETY: - in bounds: checked above.
         let from = unsafe { self.private.cast::<T>().add(index) };
@@ -186,9 +291,8 @@ impl RawWindow {
     /// Copies from a buffer into the own part.
     #[track_caller]
     pub(crate) fn write<T: Element>(&self, call: &'static str, index: usize, from: &[T]) -> Result<()> {
-        let len = self.own_len::<T>();
-        if len < index || len - index < from.len() {
-            return Err(self.local_bounds(call, index, from.len(), len));
+        if !self.is_own::<T>(index, from.len()) {
+            return Err(self.local_bounds::<T>(call, index, from.len()));
         }
         self.refuse_views(call)?;
         // SAFETY: - in bounds: checked above.
@@ -216,17 +320,42 @@ impl RawWindow {
         self.error(ErrorKind::StoreDuringUpdate, call).target(Rank(self.me as u32)).note(note)
     }
 
+    /// Whether these elements lie in the own memory, and in what the program has not got as slices.
+    #[inline(always)]
+    fn is_own<T: Element>(&self, index: usize, count: usize) -> bool {
+        let len = self.targets[self.me].reach.get() / size_of::<T>();
+        match index <= len && count <= len - index {
+            true => true,
+            false => self.is_in_own_part::<T>(index, count),
+        }
+    }
+
+    #[cold]
+    fn is_in_own_part<T: Element>(&self, index: usize, count: usize) -> bool {
+        let size = size_of::<T>();
+        let start = index.checked_mul(size);
+        let end = count.checked_mul(size).and_then(|bytes| start?.checked_add(bytes));
+        start.zip(end).is_some_and(|(start, end)| self.targets[self.me].opens(&(start..end)))
+    }
+
     #[cold]
     #[track_caller]
-    fn local_bounds(
+    fn local_bounds<T: Element>(
         &self,
         call: &'static str,
         index: usize,
         count: usize,
-        len: usize,
     ) -> crate::error::Error {
         let range = index..index.saturating_add(count);
-        let note = format!("its length is {len}");
+        let len = self.own_len::<T>();
+        let note = match self.rest.get() {
+            Rest::Own => format!("its length is {len}"),
+            Rest::Kept | Rest::Lent => {
+                let open = self.targets[self.me].open_bytes();
+                let (start, end) = (open.start / size_of::<T>(), open.end / size_of::<T>());
+                format!("its length is {len}, of which the epoch has {start}..{end}")
+            }
+        };
         self.error(ErrorKind::OutOfBounds, call).target(Rank(self.me as u32)).range(range).note(note)
     }
 }
@@ -235,12 +364,13 @@ impl<T: Element> Deref for LocalView<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: - in bounds, aligned, valid: the own part of the window, whose bytes are all initialised, and every
+        // SAFETY: - in bounds, aligned, valid: the own part of the window or an attached region, whose bytes are all initialised,
+        //   and every
         //   pattern of bits is an element. - alive: the view borrows the window, which owns or maps the private copy.
         // - unaliased: the own lock is held, or the window is out of use and nobody writes any more, so no peer writes;
         //   this rank can't, as every call that writes here, `import` among them, needs `&mut` of the window or looks at
         //   `views`. Two copies: peers write to the mirror only, which is other memory.
-        unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
+        unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 }
 
@@ -249,7 +379,7 @@ impl<T: Element> Deref for LocalViewMut<'_, T> {
 
     fn deref(&self) -> &[T] {
         // SAFETY: - as for LocalView.
-        unsafe { slice::from_raw_parts(self.window.private.cast_const().cast(), self.len) }
+        unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 }
 
@@ -257,7 +387,7 @@ impl<T: Element> DerefMut for LocalViewMut<'_, T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: - as for LocalView; moreover nobody reads: the own lock excludes all others, and the view was made from
         //   `&mut` of the window, which it keeps borrowed.
-        unsafe { slice::from_raw_parts_mut(self.window.private.cast(), self.len) }
+        unsafe { slice::from_raw_parts_mut(self.start, self.len) }
     }
 }
 
@@ -273,13 +403,13 @@ impl<T: Element> Drop for LocalViewMut<'_, T> {
     }
 }
 
-impl<T: Element> fmt::Debug for LocalView<'_, T> {
+impl<T: Element + fmt::Debug> fmt::Debug for LocalView<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
 }
 
-impl<T: Element> fmt::Debug for LocalViewMut<'_, T> {
+impl<T: Element + fmt::Debug> fmt::Debug for LocalViewMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }

@@ -5,12 +5,14 @@ use std::sync::atomic::Ordering;
 
 use rma_automaton::Check;
 
+use super::deferral::{Opened, Style};
 use super::failures::{Failure, Lost};
-use super::{Access, Info, LockKind, RawWindow};
+use super::rules::check_of;
+use super::{Access, LockKind, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
+use crate::info::{Info, Terms};
 use crate::liveness::{Act, Needs, WaitFor};
 use crate::sync::phases::Reason;
-use crate::sync::registers::arrived;
 use crate::sync::state_word::{Refusal, Request, Sharing, Turn};
 use crate::team::Rank;
 
@@ -20,56 +22,143 @@ impl RawWindow {
     /// On x86-64 an exclusive lock that is free costs one `lock cmpxchg`, and its unlock one `lock xadd`, whose result says
     /// whether somebody waits: two locked instructions a pair, about half of its time. The rest is some 75 and 40
     /// instructions without a call: tests of what this handle has open, the new word by shifts and masks, and the six
-    /// registers that the function saves because waiting and NOCHECK share it. A shared lock adds one plain store on each
-    /// side, the record that tells who holds it.
+    /// registers that the function saves because it also waits. A shared lock adds one plain store on each side, the record
+    /// that tells who holds it.
     #[track_caller]
     #[inline]
-    pub(crate) fn lock(&self, call: &'static str, target: Rank, kind: LockKind, info: Info) -> Result<()> {
+    pub(crate) fn lock(&self, call: &'static str, target: Rank, kind: LockKind) -> Result<()> {
         let at = self.check_rank(call, target)?;
-        let here = &self.targets[at];
         self.refuse_poisoned(call)?;
-        let check = if info == Info::NoCheck { Check::NoCheck } else { Check::Checked };
-        self.refuse_lock(call, kind.into(), check, at)?;
-        if here.access.get() != Access::None {
-            return self.nest(call, at, kind);
+        self.refuse_lock(call, kind.into(), Check::Checked, at)?;
+        self.take_lock(call, at, kind)?;
+        self.open.locked.set(self.open.locked.get() + 1);
+        Ok(())
+    }
+
+    /// As [`lock`](RawWindow::lock), by what the caller knows.
+    #[track_caller]
+    pub(crate) fn lock_on(
+        &self,
+        call: &'static str,
+        target: Rank,
+        kind: LockKind,
+        terms: Terms,
+    ) -> Result<()> {
+        let at = self.check_rank(call, target)?;
+        self.refuse_poisoned(call)?;
+        self.refuse_lock(call, kind.into(), check_of(terms), at)?;
+        match self.targets[at].access.get() {
+            Access::None => {}
+            // The table lets only NOCHECK pass.
+            Access::Promised => {
+                self.keep_promise(call, at)?;
+                return self.nest(call, at, kind);
+            }
+            _ => return self.nest(call, at, kind),
         }
+        // A lock of the own window protects loads and stores, which wait for nothing.
+        if terms.is_late() && at != self.me {
+            self.promise(at, Style::Lock(kind), terms);
+            return Ok(());
+        }
+        match terms.info {
+            Info::NoCheck => self.try_lock(call, at, kind)?,
+            Info::Strong | Info::Weak => self.take_lock(call, at, kind)?,
+        }
+        self.open.locked.set(self.open.locked.get() + 1);
+        Ok(())
+    }
+
+    /// Waits for the lock of a target and has it.
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn take_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let sharing = kind.sharing();
+        if self.targets[at].remote {
+            return self.ask_for_lock(call, at, kind, true);
+        }
+        self.announce_share(at, kind);
+        let granted = self.control(at).word.0.request(self.me as u32, sharing, self.plan.slots);
+        if granted != Ok(Request::Granted) {
+            self.wait_for_share(call, at, sharing, granted)?;
+        }
+        self.hold(at, kind);
+        Ok(())
+    }
+
+    /// Has the lock of a target if nobody else has it or waits for it.
+    #[track_caller]
+    fn try_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
+        if self.targets[at].remote {
+            return self.ask_for_lock(call, at, kind, false);
+        }
+        self.announce_share(at, kind);
+        match self.control(at).word.0.try_lock(self.me as u32, kind.sharing()) {
+            Ok(()) => {
+                self.hold(at, kind);
+                Ok(())
+            }
+            Err(refusal) => {
+                self.withdraw_share(at);
+                Err(self.lock_error(call, at, refusal).target(Rank(at as u32)))
+            }
+        }
+    }
+
+    /// Has the lock of a target that shares no memory with this rank, or finds out that it can't be had.
+    #[cold]
+    #[track_caller]
+    fn ask_for_lock(&self, call: &'static str, at: usize, kind: LockKind, waits: bool) -> Result<()> {
+        match self.lock_remote(call, at, kind.sharing(), waits)? {
+            Ok(()) => {
+                self.hold(at, kind);
+                Ok(())
+            }
+            Err((refusal, holder)) => Err(self.lock_refused(call, refusal, holder).target(Rank(at as u32))),
+        }
+    }
+
+    /// Says that this rank is about to share a lock.
+    #[inline(always)]
+    fn announce_share(&self, at: usize, kind: LockKind) {
         if kind == LockKind::Shared {
             // Relaxed: published by the exchange that grants the lock.
             self.peer(at, self.me).shares.store(1, Ordering::Relaxed);
         }
-        let granted = match info {
-            Info::NoCheck => {
-                self.control(at).word.0.try_lock(self.me as u32, sharing).map(|()| Request::Granted)
-            }
-            Info::Strong | Info::Weak => {
-                self.control(at).word.0.request(self.me as u32, sharing, self.plan.slots)
-            }
-        };
-        if granted != Ok(Request::Granted) {
-            let outcome = match info {
-                // No closure: the error names the line of this call's caller.
-                Info::NoCheck => match granted {
-                    Ok(_) => Ok(()),
-                    Err(refusal) => Err(self.lock_error(call, at, refusal)),
-                },
-                Info::Strong | Info::Weak => self.wait_for_lock(call, at, sharing, granted),
-            };
-            if let Err(error) = outcome {
-                // Release: pairs with the Acquire in `is_quiet`.
-                self.peer(at, self.me).shares.store(0, Ordering::Release);
-                return Err(error.target(target));
+    }
+
+    fn withdraw_share(&self, at: usize) {
+        // Release: pairs with the Acquire in `is_quiet`.
+        self.peer(at, self.me).shares.store(0, Ordering::Release);
+    }
+
+    #[cold]
+    #[track_caller]
+    fn wait_for_share(
+        &self,
+        call: &'static str,
+        at: usize,
+        sharing: Sharing,
+        request: Result<Request, Refusal>,
+    ) -> Result<()> {
+        match self.wait_for_lock(call, at, sharing, request) {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.withdraw_share(at);
+                Err(error.target(Rank(at as u32)))
             }
         }
+    }
+
+    #[inline(always)]
+    fn hold(&self, at: usize, kind: LockKind) {
         if at == self.me {
             self.import();
         }
-        here.access.set(match kind {
+        self.targets[at].access.set(match kind {
             LockKind::Exclusive => Access::Exclusive,
             LockKind::Shared => Access::Shared,
         });
-        self.open.locked.set(self.open.locked.get() + 1);
-        Ok(())
     }
 
     /// Takes the lock of a target once more, which the table allows under NOCHECK (RMA-LOCK-12). The nest is exclusive as
@@ -79,12 +168,19 @@ impl RawWindow {
     fn nest(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let here = &self.targets[at];
         if (here.access.get(), kind) == (Access::Shared, LockKind::Exclusive) {
-            if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
-                return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+            match here.remote {
+                true => self.upgrade_remote(call, at)?.map_err(|(refusal, holder)| {
+                    self.lock_refused(call, refusal, holder).target(Rank(at as u32))
+                })?,
+                false => {
+                    if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
+                        return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+                    }
+                    // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
+                    self.peer(at, self.me).shares.store(0, Ordering::Release);
+                }
             }
             here.access.set(Access::Exclusive);
-            // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
-            self.peer(at, self.me).shares.store(0, Ordering::Release);
         }
         here.nested.set(here.nested.get() + 1);
         Ok(())
@@ -101,15 +197,19 @@ impl RawWindow {
             return Ok(());
         }
         let sharing = match here.access.get() {
+            Access::Exclusive | Access::Shared if here.remote => {
+                here.access.set(Access::None);
+                self.open.locked.set(self.open.locked.get() - 1);
+                return self.unlock_remote(call, at);
+            }
             Access::Exclusive => Sharing::Exclusive,
             Access::Shared => {
                 // Release: pairs with the Acquire in `is_quiet`: the holder's last write comes before.
                 self.peer(at, self.me).shares.store(0, Ordering::Release);
                 Sharing::Shared
             }
-            Access::None | Access::Started => {
-                return Err(self.error(ErrorKind::NotLocked, call).target(target));
-            }
+            // All others together: a test for each would make a table of jumps of this.
+            _ => return self.unlock_unheld(call, at),
         };
         if at == self.me {
             self.publish();
@@ -122,15 +222,40 @@ impl RawWindow {
         Ok(())
     }
 
+    /// Takes a lock that was promised, for what it keeps, and gives it back; refuses to give back any other that is not held.
+    #[cold]
+    #[track_caller]
+    fn unlock_unheld(&self, call: &'static str, at: usize) -> Result<()> {
+        let target = Rank(at as u32);
+        if !matches!(self.opened(at), Some(Opened::Locked(_))) {
+            return Err(self.error(ErrorKind::NotLocked, call).target(target));
+        }
+        let kept = self.keep_promise(call, at);
+        match self.targets[at].access.get() {
+            Access::Promised => {
+                self.break_promise(at);
+                kept
+            }
+            _ => kept.and(self.unlock(call, target)),
+        }
+    }
+
     #[cold]
     #[track_caller]
     fn lock_error(&self, call: &'static str, at: usize, refusal: Refusal) -> Error {
+        self.lock_refused(call, refusal, self.first_at(at))
+    }
+
+    /// The error of a lock that is not granted; `holder` is who has it, or waits for it first.
+    #[cold]
+    #[track_caller]
+    fn lock_refused(&self, call: &'static str, refusal: Refusal, holder: Option<Rank>) -> Error {
         match refusal {
             Refusal::Poisoned => self.poisoned_now(call),
             Refusal::Posted => self.error(ErrorKind::MixedSync, call).other("its owner's post"),
             Refusal::Busy | Refusal::Full => {
                 let error = self.error(ErrorKind::NoCheckConflict, call);
-                match self.first_at(at) {
+                match holder {
                     Some(rank) => error.other(format!("the lock of rank {rank}")),
                     None => error.other("shared locks"),
                 }
@@ -146,12 +271,6 @@ impl RawWindow {
             self.waiter(owner, first.slot(self.plan.slots)).slot.waiter(first)
         };
         state.holder().or_else(waiting).map(Rank)
-    }
-
-    /// Returns when what this rank has put is where others look.
-    #[inline(always)]
-    pub(crate) fn let_arrive(&self) {
-        arrived();
     }
 
     /// A rank that has the lock of `owner`, or waits before the caller.
@@ -245,6 +364,9 @@ impl RawWindow {
         let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
+            if owner == self.me {
+                self.ring();
+            }
         }
     }
 
@@ -261,5 +383,29 @@ impl RawWindow {
             (holder == Some(rank.0) || shares || self.first_at(owner) == Some(rank))
                 .then_some((rank, evidence))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::error::{ErrorKind, Result};
+    use crate::team::Rank;
+    use crate::window::Window;
+    use crate::window::raw::LockKind;
+
+    /// The typed interface has no unlock without a lock; the core has, for other languages.
+    #[test]
+    fn an_unlock_without_a_lock_is_refused() {
+        let kinds = crate::run::spawn(1, |team| {
+            let window = Window::<u64>::allocate(team, 1)?;
+            let window = window.raw();
+            let before = window.unlock("unlock", Rank(0)).expect_err("nothing is held").kind();
+            window.lock("lock", Rank(0), LockKind::Shared)?;
+            window.unlock("unlock", Rank(0))?;
+            let after = window.unlock("unlock", Rank(0)).expect_err("nothing is held any more").kind();
+            Ok([before, after])
+        });
+        let kinds: Vec<_> = kinds.expect("the rank ends well").into_iter().collect::<Result<_>>().unwrap();
+        assert_eq!(kinds, [[ErrorKind::NotLocked; 2]]);
     }
 }

@@ -11,44 +11,68 @@
 mod admission;
 mod control;
 mod copies;
+mod deferral;
 mod exposures;
 mod failures;
 mod fences;
+mod grants;
+mod guard;
 mod local;
+mod lock_all;
 mod locks;
+mod notified;
+mod parts;
+mod protocol;
+mod regions;
+mod remote;
 mod rules;
+mod served;
 mod transfer;
+mod typed;
 
-pub use admission::{Expected, Info, LockKind, Origins};
+pub use admission::{Expected, LockKind, Origins};
 pub use copies::Moved;
 pub(crate) use copies::Private;
-pub use local::{LocalView, LocalViewMut};
+pub use guard::Atomicity;
+pub use local::{LocalView, LocalViewMut, Unexposed};
+pub use notified::COUNTERS;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
-use crate::element::BasicType;
+use self::deferral::Promise;
+use self::parts::{Part, Rest};
+use self::regions::{Attached, Owned, Regions};
+use self::served::{Ground, Served};
+use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::wire::Service;
 
 /// What this handle may do at a target now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Access {
     /// Nothing, unless a fence phase is open.
     None,
+    /// Nothing: a request to start is pending.
+    Asked,
+    /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
+    Promised,
+    // From here on everything is admitted: `transfer` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.
@@ -57,20 +81,30 @@ enum Access {
     Shared,
 }
 
-/// How one rank's memory is reached. Decided once, at the creation of the window: today there is one way, mapped memory.
+/// How one rank's memory is reached. Decided once, at the creation of the window: it is mapped, or its owner's agent is asked.
 struct Target {
-    /// The public copy of the rank's memory.
+    /// The public copy of the rank's memory, where it is mapped.
     data: *mut u8,
     bytes: usize,
     unit: usize,
+    /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
+    reach: Cell<usize>,
+    /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
+    part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
+    /// Where what is attached is found, if the rank attaches its memory later; it has none of the other kind then.
+    attached: Option<Attached>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
     /// The last exposure of the rank that this handle was admitted to.
     exposure: Cell<u32>,
     control: *const Control,
+    /// The rank shares no memory with this one, and `control` leads to a block of this rank that nobody reads.
+    remote: bool,
+    /// Transfers to the rank are on their way, or will be with the next call that completes them.
+    staged: Cell<bool>,
 }
 
 /// See the module.
@@ -78,10 +112,22 @@ pub(crate) struct RawWindow {
     targets: Box<[Target]>,
     engine: Engine,
     me: usize,
+    /// The first rank of the team whose memory is mapped here: its block says whether the window is broken.
+    home: usize,
+    /// The own part, for ranks that share no memory with this one, if the team has such.
+    served: Option<Arc<Served>>,
     /// A fence phase is open: every target may be accessed.
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
     open: Arc<OpenEpochs>,
+    /// What the program has of the own memory while only a part is exposed.
+    rest: Cell<Rest>,
+    /// Epochs that have not been let in yet.
+    promises: RefCell<Vec<Promise>>,
+    /// An epoch toward all ranks is open.
+    all_locked: Cell<bool>,
+    /// The ranks whose locks it has taken.
+    taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
@@ -101,12 +147,15 @@ pub(crate) struct RawWindow {
     /// Members of the group of the open exposure, if it is for a group.
     group: Cell<Option<usize>>,
     id: u64,
-    basic: BasicType,
+    element: &'static element::Shape,
+    atomicity: Atomicity,
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
     /// The own memory; it is given up on drop only.
     block: Option<Block>,
+    /// What the owner keeps of memory that it attaches.
+    regions: Option<Owned>,
     events: RefCell<Vec<trace::Event>>,
 }
 
@@ -118,12 +167,14 @@ unsafe impl Send for RawWindow {}
 struct Description {
     /// 0 when the rank could not get its memory.
     ready: u64,
-    basic: u64,
+    element: u64,
     id: u64,
     offset: u64,
     bytes: u64,
     unit: u64,
-    /// How many copies of its memory the rank has.
+    /// What the rank wants accumulates to be kept apart by.
+    atomicity: u64,
+    /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
 }
 
@@ -131,8 +182,22 @@ struct Description {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) bytes: usize,
+    /// The bytes that displacements can name, where memory is attached later. There are no `bytes` then.
+    pub(crate) capacity: Option<usize>,
     pub(crate) unit: usize,
-    pub(crate) basic: BasicType,
+    pub(crate) element: &'static element::Shape,
+    pub(crate) atomicity: Atomicity,
+    pub(crate) begins: Begins,
+}
+
+/// What a new window is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// Its owner's.
+    #[default]
+    Private,
+    /// Posted, for anybody.
+    Posted,
 }
 
 /// Why there is no window, and the memory that was to be its own.
@@ -143,17 +208,18 @@ pub(crate) struct Refused {
 
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
-        let words = [self.ready, self.basic, self.id, self.offset, self.bytes, self.unit, self.copies];
+        let [ready, element, id, offset] = [self.ready, self.element, self.id, self.offset];
+        let words = [ready, element, id, offset, self.bytes, self.unit, self.atomicity, self.copies];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, basic, id, offset, bytes, unit, copies] if rest.is_empty() => {
-                let [ready, basic, id, offset, bytes, unit, copies] =
-                    [ready, basic, id, offset, bytes, unit, copies].map(u64::from_le_bytes);
-                Some(Description { ready, basic, id, offset, bytes, unit, copies })
+            &[ready, element, id, offset, bytes, unit, atomicity, copies] if rest.is_empty() => {
+                let [ready, element, id, offset, bytes, unit, atomicity, copies] =
+                    [ready, element, id, offset, bytes, unit, atomicity, copies].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies })
             }
             _ => None,
         }
@@ -202,7 +268,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, unit, basic } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -211,8 +277,13 @@ impl RawWindow {
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let total = match (private, marked) {
-            (None, _) => plan.data.checked_add(bytes),
+            (None, _) => plan.data.checked_add(capacity.map_or(bytes, |_| size_of::<Regions>())),
             (Some(_), marked) => marked.and_then(|marked| marked.end()),
+        };
+        let range = capacity.map(|capacity| context.reserve(CALL, capacity)).transpose();
+        let (range, lacking) = match (range, lacking) {
+            (Ok(range), lacking) => (range, lacking),
+            (Err(error), lacking) => (None, lacking.or(Some(error))),
         };
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let memory = match (lacking, total) {
@@ -234,22 +305,32 @@ impl RawWindow {
             //   memory is as long as the window's part.
             unsafe { engine.copy(mirror, private.start(), bytes) };
         }
+        if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
+            let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
+            table.begin(range, capacity);
+        }
+        if let (Begins::Posted, Ok(block)) = (begins, &block) {
+            // Before the exchange, so that whoever has the window finds it posted.
+            let own: &Control = context.segment().shared(block.offset());
+            let locked_out = own.word.0.post().is_ok();
+            let opened = own.exposure.0.word.open(Admits::Anyone, Extent::Whole).is_ok();
+            debug_assert!(locked_out && opened, "a new window is posted by nobody");
+        }
         let mine = Description {
             ready: u64::from(block.is_ok()),
-            basic: basic as u64,
+            element: element.code(),
             id: if team.rank() == Rank(0) { context.fresh_id() } else { 0 },
             offset: block.map_or(0, Block::offset),
             bytes: bytes as u64,
             unit: unit as u64,
-            copies: 1 + u64::from(private.is_some()),
+            atomicity: atomicity as u64,
+            copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                if let Ok((block, _)) = memory {
-                    block.leave_behind();
-                }
+                memory.ok().map(|(block, _)| block).into_iter().chain(range).for_each(Block::leave_behind);
                 return Err(error);
             }
         };
@@ -265,10 +346,15 @@ impl RawWindow {
             if theirs.unit == 0 {
                 return Err(fail(ErrorKind::BadDispUnit).note(format!("rank {rank} gave a unit of 0")));
             }
-            if theirs.basic != mine.basic {
-                let name = |code| BasicType::from_code(code as u8).map_or("unknown", BasicType::name);
-                let note =
-                    format!("rank {rank} has elements of {}, this rank of {basic}", name(theirs.basic));
+            if theirs.element != mine.element {
+                let name = name_of(theirs.element);
+                let note = format!("rank {rank} has elements of {name}, this rank of {element}");
+                return Err(fail(ErrorKind::CollectiveMismatch).note(note));
+            }
+            if theirs.atomicity != mine.atomicity {
+                let note = format!(
+                    "rank {rank} keeps accumulates apart in another way than this rank's {atomicity:?}"
+                );
                 return Err(fail(ErrorKind::CollectiveMismatch).note(note));
             }
             if theirs.ready == 0 {
@@ -276,32 +362,88 @@ impl RawWindow {
                 return Err(fail(ErrorKind::System).note(note));
             }
         }
+        let me = members.rank().index();
+        let is_mapped = |rank: usize| context.shares_memory(members.job_rank(Rank(rank as u32)));
+        if let Some(rank) = (0..all.len()).find(|&rank| all[rank].copies == 0 && !is_mapped(rank)) {
+            block.leave_behind();
+            return Err(fail(ErrorKind::System).note(format!(
+                "rank {rank} attaches memory and shares none with this one, and attached memory is not served over TCP"
+            )));
+        }
+        let attached = |theirs: &Description| match theirs.copies {
+            0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
+            _ => None,
+        };
         let targets: Box<[Target]> = all
             .iter()
-            .map(|theirs| Target {
-                data: context.at(theirs.offset + plan.data as u64),
-                bytes: theirs.bytes as usize,
-                unit: theirs.unit as usize,
-                marked: match theirs.copies {
-                    1 => None,
-                    _ => Marked::behind(theirs.offset as usize + plan.data, theirs.bytes as usize),
-                },
-                access: Cell::new(Access::None),
-                nested: Cell::new(0),
-                exposure: Cell::new(0),
-                control: ptr::from_ref(context.segment().shared(theirs.offset)),
+            .enumerate()
+            .map(|(rank, theirs)| {
+                let remote = !is_mapped(rank);
+                let attached = if remote { None } else { attached(theirs) };
+                let offset = if remote { all[me].offset } else { theirs.offset };
+                Target {
+                    data: match (remote, &attached) {
+                        (true, _) => ptr::null_mut(),
+                        (false, None) => context.at(offset + plan.data as u64),
+                        (false, Some(attached)) => context.at(attached.range),
+                    },
+                    attached,
+                    bytes: theirs.bytes as usize,
+                    unit: theirs.unit as usize,
+                    reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
+                    part: Cell::new(None),
+                    marked: match theirs.copies {
+                        0 | 1 => None,
+                        _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
+                    },
+                    access: Cell::new(Access::None),
+                    nested: Cell::new(0),
+                    exposure: Cell::new(0),
+                    control: ptr::from_ref(context.segment().shared(offset)),
+                    remote,
+                    staged: Cell::new(false),
+                }
             })
             .collect();
-        let me = members.rank().index();
+        let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
+        let ground = Ground {
+            offset: all[me].offset,
+            broken_offset: all[home].offset,
+            plan,
+            bytes,
+            engine,
+            marked: targets[me].marked,
+        };
+        let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
+            None => None,
+            Some(wire) => {
+                let served = Arc::new(Served::new(&context, wire, &members, ground));
+                let service: Arc<dyn Service> = Arc::clone(&served) as Arc<dyn Service>;
+                wire.register(all[0].id, service);
+                // Nobody asks for the window before everybody serves it.
+                if let Err(error) = team.allgather_bytes(CALL, &[]) {
+                    wire.withdraw(all[0].id);
+                    block.leave_behind();
+                    return Err(error);
+                }
+                Some(served)
+            }
+        };
         let window = RawWindow {
             engine,
             private: private.map_or(targets[me].data, Private::start),
             copies: None,
             targets,
             me,
+            home,
+            served,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
-            posted: Cell::new(false),
+            rest: Cell::new(Rest::Own),
+            promises: RefCell::default(),
+            all_locked: Cell::new(false),
+            taken_by_all: RefCell::default(),
+            posted: Cell::new(begins == Begins::Posted),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
@@ -309,11 +451,13 @@ impl RawWindow {
             open_is_reported: Cell::new(false),
             group: Cell::new(None),
             id: all[0].id,
-            basic,
+            element,
+            atomicity,
             plan,
             members,
             context,
             block: Some(block),
+            regions: range.map(Owned::new),
             events: RefCell::new(Vec::new()),
         };
         Ok((window, stored))
@@ -339,6 +483,7 @@ impl RawWindow {
     /// The control block of a rank of the team.
     #[inline(always)]
     fn control(&self, rank: usize) -> &Control {
+        debug_assert!(!self.targets[rank].remote, "rank {rank} is asked, not looked at");
         let control = self.targets[rank].control;
         // SAFETY: - in bounds, aligned and valid: it was a shared reference when the window was made.
         // - alive: the mapping lives as long as `context`, and no rank uses the block for anything else before this handle
@@ -351,6 +496,7 @@ impl RawWindow {
     #[inline(always)]
     fn peer(&self, owner: usize, rank: usize) -> &Peer {
         assert!(rank < self.targets.len(), "rank {rank} is not in the window's team");
+        debug_assert!(!self.targets[owner].remote, "rank {owner} is asked, not looked at");
         let block = self.targets[owner].control.cast::<u8>();
         // SAFETY: - in bounds: the plan lays one entry per rank behind the control block.
         let entry = unsafe { block.add(self.plan.peers + rank * size_of::<Peer>()) };
@@ -362,6 +508,7 @@ impl RawWindow {
     #[inline(always)]
     fn waiter(&self, owner: usize, slot: usize) -> &Waiter {
         assert!(slot < self.plan.slots, "slot {slot} is not in the ring");
+        debug_assert!(!self.targets[owner].remote, "rank {owner} is asked, not looked at");
         let block = self.targets[owner].control.cast::<u8>();
         // SAFETY: - in bounds: the plan lays this many entries behind those of the peers.
         let entry = unsafe { block.add(self.plan.waiters + slot * size_of::<Waiter>()) };
@@ -369,10 +516,18 @@ impl RawWindow {
         unsafe { &*entry.cast::<Waiter>() }
     }
 
-    /// The word that says whether the window is broken: rank 0's, as all agree on it.
+    /// The word that says whether the window is broken: one for all ranks that share memory, as they agree on it.
     #[inline(always)]
     fn broken(&self) -> &Broken {
-        &self.control(0).fate.0.broken
+        &self.control(self.home).fate.0.broken
+    }
+
+    /// Tells the own agent that the own words have changed, for those that it keeps waiting.
+    #[inline]
+    fn ring(&self) {
+        if let Some(served) = &self.served {
+            served.ring();
+        }
     }
 
     /// An error of a call on this window.
@@ -445,6 +600,10 @@ impl Drop for RawWindow {
             copies.end();
         }
         for owner in 0..self.targets.len() {
+            if self.targets[owner].remote {
+                self.depart_remote(owner);
+                continue;
+            }
             // Release: pairs with the Acquire in `has_departed`: what this handle wrote, and its flags, come before.
             self.peer(owner, self.me).departed.store(DROPPED, Ordering::Release);
             // Release: pairs with the Acquire in `somebody_has_departed`.
@@ -453,19 +612,27 @@ impl Drop for RawWindow {
             self.control(owner).exposure.0.completed.notify();
         }
         self.control(self.me).exposure.0.posted.notify();
-        for owner in 0..self.targets.len() {
+        self.ring();
+        for owner in (0..self.targets.len()).filter(|&owner| !self.targets[owner].remote) {
             // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
             self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
-        self.context.retire(block, move |segment: &Segment| {
+        let service = self.served.take().and_then(|_| self.context.wire().map(Arc::downgrade));
+        let id = self.id;
+        let range = self.regions.take().map(|regions| regions.range);
+        self.context.retire([block].into_iter().chain(range).collect(), move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever is gone touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;
-            members
+            let free = members
                 .ranks()
-                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
+                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)));
+            if free && let Some(wire) = service.as_ref().and_then(Weak::upgrade) {
+                wire.withdraw(id);
+            }
+            free
         });
     }
 }

@@ -10,9 +10,19 @@ use rma_automaton::{
     State, Toward, Tri,
 };
 
+use super::deferral::Opened;
 use super::{Access, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
+use crate::info::{Info, Terms};
 use crate::team::Rank;
+
+/// How the table calls what the caller said.
+pub(super) fn check_of(terms: Terms) -> Check {
+    match terms.said {
+        Info::NoCheck => Check::NoCheck,
+        Info::Strong | Info::Weak => Check::Checked,
+    }
+}
 
 impl RawWindow {
     /// Whether this handle has nothing open, as origin or as owner.
@@ -57,6 +67,7 @@ impl RawWindow {
         at: usize,
     ) -> Result<()> {
         let others = self.open.started.get() != 0
+            || self.has_all_locked()
             || self.open.views.get() != 0
             || self.posted.get()
             || self.phase_open.get();
@@ -92,11 +103,11 @@ impl RawWindow {
             let side = if target == self.me { Side::Own } else { Side::Peer };
             AccessState::Locked(Held { kind, check: Check::Checked, side })
         };
-        let (access, started, locked) = match self.targets[target].access.get() {
-            Access::None => (AccessState::Idle, 0, 0),
-            Access::Started => (AccessState::Started(Check::Checked), 1, 0),
-            Access::Exclusive => (held(LockKind::Exclusive), 0, 1),
-            Access::Shared => (held(LockKind::Shared), 0, 1),
+        let (access, started, locked) = match self.opened(target) {
+            _ if self.has_all_locked() => (AccessState::LockedAll, 0, self.open.locked.get()),
+            None => (AccessState::Idle, 0, 0),
+            Some(Opened::Started) => (AccessState::Started(Check::Checked), 1, 0),
+            Some(Opened::Locked(kind)) => (held(kind), 0, 1),
         };
         let elsewhere = match (self.open.started.get() - started, self.open.locked.get() - locked) {
             (0, 0) => Elsewhere::Idle,
@@ -122,18 +133,23 @@ impl RawWindow {
             Some(target) => error.target(Rank(target as u32)),
             None => error,
         };
-        let ranks_with = |wanted: &[Access]| {
-            let ranks = self.ranks_where(|rank| wanted.contains(&self.targets[rank].access.get()));
+        let ranks_with = |wanted: fn(Opened) -> bool| {
+            let ranks = self.ranks_where(|rank| self.opened(rank).is_some_and(wanted));
             format!("of ranks {ranks}")
         };
         if self.phase_open.get() {
             error.other("an open fence phase")
+        } else if self.has_all_locked() {
+            error.other("the own epoch toward all ranks")
         } else if 0 < self.open.views.get() {
             error.note("a local view of the own window is alive, and holds the own lock")
         } else if 0 < self.open.locked.get() {
-            error.other(format!("the own lock {}", ranks_with(&[Access::Exclusive, Access::Shared])))
+            error.other(format!("the own lock {}", ranks_with(|opened| matches!(opened, Opened::Locked(_)))))
         } else if 0 < self.open.started.get() {
-            error.other(format!("the own access {}, which is not completed", ranks_with(&[Access::Started])))
+            error.other(format!(
+                "the own access {}, which is not completed",
+                ranks_with(|opened| opened == Opened::Started)
+            ))
         } else {
             error.other("the own exposure, which is not waited for")
         }
@@ -175,6 +191,7 @@ mod test {
             Call::Post(Permit::All),
             Call::View(LocalOp::Load),
             Call::View(LocalOp::Store),
+            Call::LockAll,
             Call::Free,
         ] {
             legal(Elsewhere::Idle, ExposureState::Private, call);

@@ -1,13 +1,16 @@
-//! Transfers: the check of bounds and permission, and the copy. Never waits: on mapped memory a transfer is complete at
-//! both sides when the call returns, and visible to others when the epoch's closing call says so.
+//! Transfers: the check of bounds and permission, and the copy. On mapped memory a transfer is complete at both sides when
+//! the call returns, and visible to others when the epoch's closing call says so. Never waits for anything but the target of
+//! an epoch under WEAK, which may also keep the transfer (`deferral`).
 //!
 //! Budget of a contiguous put or get: two table look-ups, one test of permission, one comparison of bounds, the copy. No
 //! allocation, no system call, no atomic.
 
 use std::ops::Range;
 
+use super::guard::Piece;
+use super::parts::Part;
 use super::{Access, RawWindow, Target};
-use crate::element::{Element, Operation};
+use crate::element::{Basic, BasicType, Element, OpCode, Operation, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
 use crate::op::{Destination, Source};
@@ -30,18 +33,25 @@ impl RawWindow {
     /// loop.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn put<T: Element>(&self, target: Rank, at: Section, origin: &Source<'_, T>) -> Result<()> {
+    pub(crate) fn put<T: Element>(
+        &self,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<()> {
         const CALL: &str = "put";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common cases first: a slice, or a range of the own window, to a contiguous place.
-        if let Section::From(start) = at {
-            let there = self.admitted(CALL, target)?;
+        if let Section::From(start) = at
+            && const { T::SHAPE.is_dense() }
+            && let Some(there) = self.open_target(target)
+        {
             let from = match origin {
                 Source::Slice(slice) => Some((slice.as_ptr().cast(), size_of_val(*slice))),
                 Source::Own(section) => {
                     self.own_place::<T>(target, section).map(|(at, len)| (at.cast_const(), len))
                 }
-                Source::Strided(..) => None,
+                Source::Strided(..) | Source::Typed(..) => None,
             };
             if let Some((from, bytes)) = from
                 && let Some(to) = there.place(start, bytes)
@@ -63,26 +73,89 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if let Some(at) = at.plain()
+            && !origin.is_typed()
+            && self.keeps_transfers(target)
+        {
+            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let put =
+                move |window: &RawWindow, origin: &Source<'_, T>| window.put_any(call, target, at, origin);
+            if self.keep_with_origin(target, origin, put) {
+                return Ok(());
+            }
+        }
+        if at.is_typed() || origin.is_typed() || !const { T::SHAPE.is_dense() } {
+            return self.put_typed(call, target, at, origin);
+        }
         let there = self.admitted(call, target)?;
-        let len = self.agreed_len(call, target, at, origin.len())?;
-        let to = self.settle::<T>(call, there, target, at, len)?;
-        self.refuse_overlap(call, target, at, len, &to.layout)?;
-        let from = self.settle_source(call, target, origin, len)?;
-        self.refuse_own_overlap::<T>(
-            call,
-            target,
-            &to.layout,
-            matches!(origin, Source::Own(_)),
-            &from.layout,
-        )?;
+        let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
+        if there.is_remote() {
+            let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
+                (to_at, from.base.wrapping_add(from_at), piece * size_of::<T>())
+            });
+            // SAFETY: - readable: `pieces` stays inside the layout of the origin, see `settle_source`.
+            return unsafe { self.put_remote(call, target.index(), pieces) };
+        }
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
         self.wrote_layout::<T>(there, &to.layout);
         Ok(())
+    }
+
+    /// The two sides of a put and its length, checked.
+    #[track_caller]
+    fn settle_put<T: Element>(
+        &self,
+        call: &'static str,
+        there: &Target,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<(Side<*mut u8>, Side<*const u8>, usize)> {
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        let own = matches!(origin, Source::Own(_));
+        self.refuse_own_overlap::<T>(call, target, &to.layout, own, &from.layout)?;
+        Ok((to, from, len))
+    }
+
+    /// Keeps a transfer, with a copy of what it takes from private memory, for the closing call of its epoch.
+    fn keep_with_origin<T: Element>(
+        &self,
+        target: Rank,
+        origin: &Source<'_, T>,
+        transfer: impl FnOnce(&RawWindow, &Source<'_, T>) -> Result<()> + Send + 'static,
+    ) -> bool {
+        match *origin {
+            Source::Slice(slice) | Source::Strided(slice, _)
+                if !self.has_room(target, size_of_val(slice)) =>
+            {
+                false
+            }
+            Source::Slice(slice) => {
+                let copy = slice.to_vec();
+                self.keep(target, size_of_val(slice), move |window| transfer(window, &Source::Slice(&copy)))
+            }
+            // What borrows a datatype waits for the target.
+            Source::Typed(..) => false,
+            Source::Strided(slice, section) => {
+                let Some(section) = section.plain() else { return false };
+                let copy = slice.to_vec();
+                self.keep(target, size_of_val(slice), move |window| {
+                    transfer(window, &Source::Strided(&copy, section))
+                })
+            }
+            Source::Own(section) => {
+                let Some(section) = section.plain() else { return false };
+                self.keep(target, 0, move |window| transfer(window, &Source::Own(section)))
+            }
+        }
     }
 
     /// Copies from the memory of a target.
@@ -91,19 +164,21 @@ impl RawWindow {
     pub(crate) fn get<T: Element>(
         &self,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at.span(into.len().unwrap_or(0))));
-        if let Section::From(start) = at {
-            let there = self.admitted(CALL, target)?;
+        if let Section::From(start) = at
+            && const { T::SHAPE.is_dense() }
+            && let Some(there) = self.open_target(target)
+        {
             let to = match into {
                 Destination::Slice(slice) => Some((slice.as_mut_ptr().cast(), size_of_val(*slice))),
                 Destination::Own(section) if self.open.views.get() == 0 => {
                     self.own_place::<T>(target, section)
                 }
-                Destination::Own(_) | Destination::Strided(..) => None,
+                Destination::Own(_) | Destination::Strided(..) | Destination::Typed(..) => None,
             };
             if let Some((to, bytes)) = to
                 && let Some(from) = there.place(start, bytes)
@@ -127,9 +202,27 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
+        // What goes to other memory than the own window is waited for: an epoch that keeps it could be leaked.
+        if let Destination::Own(section) = *into
+            && let (Some(at), Some(section)) = (at.plain(), section.plain())
+            && self.keeps_transfers(target)
+        {
+            let len = self.agreed_len(call, target, at, section.len())?;
+            self.settle::<T>(call, &self.targets[target.index()], target, at, len)?;
+            self.settle_destination::<T>(call, target, into, len)?;
+            let get = move |window: &RawWindow| {
+                window.get_any::<T>(call, target, at, &mut Destination::Own(section))
+            };
+            if self.keep(target, 0, get) {
+                return Ok(());
+            }
+        }
+        if at.is_typed() || into.is_typed() || !const { T::SHAPE.is_dense() } {
+            return self.get_typed(call, target, at, into);
+        }
         let there = self.admitted(call, target)?;
         let len = self.agreed_len(call, target, at, into.len())?;
         let Side { base, layout } = self.settle::<T>(call, there, target, at, len)?;
@@ -137,9 +230,17 @@ impl RawWindow {
         let own = matches!(into, Destination::Own(_));
         let to = self.settle_destination(call, target, into, len)?;
         self.refuse_own_overlap::<T>(call, target, &from.layout, own, &to.layout)?;
-        // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
-        //   without views, see `settle_destination`. - the rest as in `get`.
-        unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        if there.is_remote() {
+            let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
+                (from_at, to.base.wrapping_add(to_at), piece * size_of::<T>())
+            });
+            // SAFETY: - writable: `pieces` stays inside the layout of the destination, see `settle_destination`.
+            unsafe { self.get_remote(call, target.index(), pieces) }?;
+        } else {
+            // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
+            //   without views, see `settle_destination`. - the rest as in `get`.
+            unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        }
         if own {
             to.layout.ranges(size_of::<T>()).for_each(|range| self.stored(range.start, range.len()));
         }
@@ -161,27 +262,30 @@ impl RawWindow {
     pub(crate) fn get_one<T: Element>(&self, target: Rank, at: usize) -> Result<T> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
-        let from = self.element::<T>(CALL, target, at)?;
-        // SAFETY: - readable, in bounds and aligned: `element`.
-        Ok(unsafe { copy::load(from) })
+        let Some(from) = self.element::<T>(CALL, target, at)? else {
+            return self.get_one_remote(CALL, target, at);
+        };
+        match from.is_aligned() {
+            // SAFETY: - readable, in bounds: `element`. - aligned.
+            true => Ok(unsafe { copy::load(from) }),
+            // SAFETY: - readable, in bounds: `element`.
+            false => Ok(unsafe { self.read_anywhere(from) }),
+        }
     }
 
     /// Gives the elements of a section of a target.
     #[track_caller]
-    pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section) -> Result<Vec<T>> {
+    pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section<'_>) -> Result<Vec<T>> {
         const CALL: &str = "get";
         // The section is checked before memory for its elements is asked for.
-        let there = self.admitted(CALL, target)?;
-        let len = self.agreed_len(CALL, target, at, None)?;
-        let Side { base: _, layout } = self.settle::<T>(CALL, there, target, at, len)?;
-        debug_assert_eq!(layout.count * layout.block, len);
-        let mut elements = Vec::new();
+        let len = self.elements_in::<T>(CALL, target, at)?;
+        let mut elements = Vec::<T>::new();
         // A section can name an element often, so its length says nothing about memory.
         if elements.try_reserve_exact(len).is_err() {
             let note = format!("no memory for {len} elements");
             return Err(self.error(ErrorKind::System, CALL).target(target).range(at.span(len)).note(note));
         }
-        elements.resize(len, T::default());
+        elements.resize(len, zeroed());
         self.get(target, at, &mut Destination::Slice(&mut elements))?;
         Ok(elements)
     }
@@ -192,19 +296,23 @@ impl RawWindow {
     pub(crate) fn accumulate<T: Element, O: Operation<T>>(
         &self,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
         const CALL: &str = "accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The common case first: one element.
-        if let (Source::Slice([value]), Section::From(start)) = (origin, at) {
-            let to = self.element::<T>(CALL, target, start)?;
-            // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-            unsafe { atomic::fetch_op(to, operation, *value) };
-            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
-            return Ok(());
+        if let (Source::Slice([value]), Section::From(start)) = (origin, at)
+            && self.open_target(target).is_some()
+            && let Some(to) = self.element::<T>(CALL, target, start)?
+        {
+            if self.is_native(to) {
+                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+                unsafe { atomic::fetch_op(to, operation, *value) };
+                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                return Ok(());
+            }
         }
         self.accumulate_any(CALL, target, at, operation, origin)
     }
@@ -215,28 +323,41 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
-        let (to, from, len) = self.settle_accumulate(call, target, at, origin)?;
-        // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
-        let alone = self.targets[target.index()].access.get() == Access::Exclusive;
-        for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
-            // SAFETY: - in bounds: `pieces` stays inside the layouts.
-            let from = unsafe { from.base.add(from_at) }.cast::<T>();
-            // SAFETY: - in bounds: `pieces` stays inside the layouts.
-            let to = unsafe { to.base.add(to_at) }.cast::<T>();
-            match alone && atomic::COMBINE_ALONE_MIN <= piece {
-                // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there:
-                //   see `put`. - no peer changes the elements: the exclusive lock.
-                true => unsafe { atomic::combine_alone(self.engine, to, from, piece, operation) },
-                // SAFETY: - as above; peers may change the elements.
-                false => unsafe { atomic::fetch_op_each(to, from, piece, operation, |_| ()) },
+        if let Some(at) = at.plain()
+            && !origin.is_typed()
+            && self.keeps_transfers(target)
+        {
+            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let accumulate = move |window: &RawWindow, origin: &Source<'_, T>| {
+                window.accumulate_any(call, target, at, operation, origin)
+            };
+            if self.keep_with_origin(target, origin, accumulate) {
+                return Ok(());
             }
         }
-        self.wrote_layout::<T>(&self.targets[target.index()], &to.layout);
-        Ok(())
+        if self.targets.get(target.index()).is_some_and(Target::is_remote) {
+            let (basic, pieces) = self.settle_remote(call, target, at, origin)?;
+            return self.accumulate_remote(call, target.index(), (basic, O::CODE), pieces);
+        }
+        // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
+        let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
+        self.each_piece(call, target, at, origin, |piece| {
+            let Piece { to, from, count } = piece;
+            let aligned = to.is_aligned() && from.is_aligned() && const { T::SHAPE.as_basic().is_some() };
+            if alone && aligned && atomic::COMBINE_ALONE_MIN <= count {
+                // SAFETY: - in bounds, readable and writable: `each_piece`. - aligned. - no reference lives there: see `put`.
+                //   - no peer changes the elements: the exclusive lock.
+                unsafe { atomic::combine_alone(self.engine, to, from, count, operation) };
+                self.wrote(&self.targets[target.index()], to.cast(), count * size_of::<T>());
+                return Ok(());
+            }
+            // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
+            unsafe { self.combine(call, target, piece, operation, |_| ()) }
+        })
     }
 
     /// As [`accumulate`](RawWindow::accumulate), and gives what was there before.
@@ -244,46 +365,54 @@ impl RawWindow {
     pub(crate) fn get_accumulate<T: Element, O: Operation<T>>(
         &self,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<Vec<T>> {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
-        let (to, from, len) = self.settle_accumulate(CALL, target, at, origin)?;
-        let mut before = Vec::with_capacity(len);
+        if self.targets.get(target.index()).is_some_and(Target::is_remote) {
+            let (basic, pieces) = self.settle_remote(CALL, target, at, origin)?;
+            let before = self.fetch_remote(CALL, target.index(), (basic, O::CODE), pieces)?;
+            return Ok(before.into_iter().map(|bits| self.element_of_bits(bits)).collect());
+        }
+        let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
+        self.each_piece(CALL, target, at, origin, |piece| {
+            // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
+            unsafe { self.combine(CALL, target, piece, operation, |old| before.push(old)) }
+        })?;
+        Ok(before)
+    }
+
+    /// Calls `combine` with each piece of an accumulate that is contiguous on both sides, after all checks. Pieces are in
+    /// bounds, readable, and writable at the target.
+    #[track_caller]
+    fn each_piece<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+        mut combine: impl FnMut(Piece<T>) -> Result<()>,
+    ) -> Result<()> {
+        if at.is_typed() || origin.is_typed() {
+            return self.each_typed_piece(call, target, at, origin, combine);
+        }
+        let there = self.admitted(call, target)?;
+        let len = self.agreed_len(call, target, at, origin.len())?;
+        let to = self.settle::<T>(call, there, target, at, len)?;
+        self.refuse_overlap(call, target, at, len, &to.layout)?;
+        let from = self.settle_source(call, target, origin, len)?;
+        let own = matches!(origin, Source::Own(_));
+        self.refuse_own_overlap::<T>(call, target, &to.layout, own, &from.layout)?;
         for (to_at, from_at, piece) in pieces::<T>(&to.layout, &from.layout, len) {
             // SAFETY: - in bounds: `pieces` stays inside the layouts.
             let from = unsafe { from.base.add(from_at) }.cast::<T>();
             // SAFETY: - in bounds: `pieces` stays inside the layouts.
             let to = unsafe { to.base.add(to_at) }.cast::<T>();
-            // SAFETY: - in bounds, readable, writable and aligned: `settle_accumulate`. - no reference lives there: see `put`.
-            unsafe { atomic::fetch_op_each(to, from, piece, operation, |old| before.push(old)) };
+            combine(Piece { to, from, count: piece })?;
         }
-        self.wrote_layout::<T>(&self.targets[target.index()], &to.layout);
-        Ok(before)
-    }
-
-    /// The two sides of an accumulate and its length, checked: every element in bounds and aligned.
-    #[track_caller]
-    fn settle_accumulate<T: Element>(
-        &self,
-        call: &'static str,
-        target: Rank,
-        at: Section,
-        origin: &Source<'_, T>,
-    ) -> Result<(Side<*mut u8>, Side<*const u8>, usize)> {
-        let there = self.admitted(call, target)?;
-        let len = self.agreed_len(call, target, at, origin.len())?;
-        let to = self.settle::<T>(call, there, target, at, len)?;
-        self.refuse_overlap(call, target, at, len, &to.layout)?;
-        self.refuse_misaligned::<T>(call, target, &to.layout)?;
-        let from = self.settle_source(call, target, origin, len)?;
-        if let Source::Own(_) = origin {
-            self.refuse_misaligned::<T>(call, self.rank(), &from.layout)?;
-            self.refuse_own_overlap::<T>(call, target, &to.layout, true, &from.layout)?;
-        }
-        Ok((to, from, len))
+        Ok(())
     }
 
     /// Combines one element of a target with a value and returns what was there.
@@ -298,54 +427,189 @@ impl RawWindow {
         origin: T,
     ) -> Result<T> {
         self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
-        let to = self.element::<T>(call, target, at)?;
-        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-        let before = unsafe { atomic::fetch_op(to, operation, origin) };
-        self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
-        Ok(before)
+        let Some(to) = self.element::<T>(call, target, at)? else {
+            return self.fetch_one(call, target, at, O::CODE, origin);
+        };
+        match self.is_native(to) {
+            true => {
+                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+                let before = unsafe { atomic::fetch_op(to, operation, origin) };
+                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                Ok(before)
+            }
+            // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
+            false => unsafe { self.change(call, target, to, |old| operation.combine(old, origin)) },
+        }
     }
 
     /// Stores `new` where `expected` is found, and returns what was there.
     #[track_caller]
     #[inline(always)]
-    pub(crate) fn compare_swap<T: Element>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
+    pub(crate) fn compare_swap<T: Basic>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
-        let to = self.element::<T>(CALL, target, at)?;
-        // SAFETY: - in bounds and aligned: `element`. - no reference lives there: see `put`.
-        let before = unsafe { atomic::compare_swap(to, expected, new) };
-        if before.to_bits() == expected.to_bits() {
-            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+        let Some(to) = self.element::<T>(CALL, target, at)? else {
+            let basic = self.remote_basic::<T>(CALL, target, at * self.targets[target.index()].unit)?;
+            let offset = at * self.targets[target.index()].unit;
+            let before = self.compare_swap_remote(
+                CALL,
+                target.index(),
+                (basic, offset),
+                expected.to_bits(),
+                new.to_bits(),
+            )?;
+            return Ok(T::from_bits(before));
+        };
+        match self.is_native(to) {
+            true => {
+                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+                let before = unsafe { atomic::compare_swap(to, expected, new) };
+                if before.to_bits() == expected.to_bits() {
+                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                }
+                Ok(before)
+            }
+            // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
+            false => unsafe { self.change_if(CALL, target, to, expected, new) },
         }
-        Ok(before)
     }
 
-    /// The target, if this handle has been admitted there.
+    /// The basic type of elements that a target is to combine without sharing memory with this rank. The target combines by
+    /// instructions, so there is none for other elements, other places and other guards.
     #[track_caller]
-    #[inline(always)]
-    fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
-        match self.targets.get(target.index()) {
-            Some(there) if self.phase_open.get() || there.access.get() != Access::None => Ok(there),
-            _ => Err(self.not_admitted(call, target)),
-        }
-    }
-
-    #[cold]
-    #[track_caller]
-    fn not_admitted(&self, call: &'static str, target: Rank) -> Error {
-        match self.check_rank(call, target) {
-            Err(error) => error,
-            Ok(_) if self.is_broken() => self.poisoned_again(call).target(target),
-            Ok(_) => {
-                let note = "open one by a fence, by start, or by a lock of the target";
-                self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note)
+    fn remote_basic<T: Element>(&self, call: &'static str, target: Rank, start: usize) -> Result<BasicType> {
+        match T::SHAPE.as_basic() {
+            Some(basic) if self.is_native_kind() && start.is_multiple_of(size_of::<T>()) => Ok(basic),
+            _ => {
+                let what =
+                    "only aligned elements of basic types in a window without guards are combined over TCP";
+                Err(self.unserved(call, target, what))
             }
         }
     }
 
+    /// The error of what is not done over connections.
+    #[cold]
+    #[track_caller]
+    pub(super) fn unserved(&self, call: &'static str, target: Rank, what: &str) -> Error {
+        let note = format!("{what}, and rank {target} shares no memory with this one");
+        self.error(ErrorKind::System, call).target(target).note(note)
+    }
+
+    /// The element whose bits a target has sent.
+    fn element_of_bits<T: Element>(&self, bits: u64) -> T {
+        let bytes = bits.to_le_bytes();
+        debug_assert!(size_of::<T>() <= bytes.len());
+        // SAFETY: - readable: an element of a basic type has no more bytes than a word, see `remote_basic`.
+        unsafe { self.read_anywhere(bytes.as_ptr().cast()) }
+    }
+
+    /// The bytes of an element, for a target.
+    fn bytes_of<T: Element>(&self, from: *const u8, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count * size_of::<T>()];
+        let len = bytes.len();
+        // SAFETY: - readable: callers stay inside a checked layout, or give a value of their own. - writable: just made so long.
+        unsafe { self.engine.copy(bytes.as_mut_ptr(), from, len) };
+        bytes
+    }
+
+    /// Loads one element of a target that shares no memory with this rank.
+    #[cold]
+    #[track_caller]
+    fn get_one_remote<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<T> {
+        let offset = at * self.targets[target.index()].unit;
+        let mut value = zeroed::<T>();
+        let piece = std::iter::once((offset, (&raw mut value).cast::<u8>(), size_of::<T>()));
+        // SAFETY: - writable: a value of this function.
+        unsafe { self.get_remote(call, target.index(), piece) }?;
+        Ok(value)
+    }
+
+    /// Combines one element of a target that shares no memory with this rank, and gives what was there.
+    #[cold]
+    #[track_caller]
+    fn fetch_one<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+        operation: OpCode,
+        origin: T,
+    ) -> Result<T> {
+        let offset = at * self.targets[target.index()].unit;
+        let basic = self.remote_basic::<T>(call, target, offset)?;
+        let bytes = self.bytes_of::<T>((&raw const origin).cast(), 1);
+        let pieces = std::iter::once((offset, bytes));
+        let before = self.fetch_remote(call, target.index(), (basic, operation), pieces)?;
+        match before.first() {
+            Some(&before) => Ok(self.element_of_bits(before)),
+            None => unreachable!("a reply has as many elements as were asked for"),
+        }
+    }
+
+    /// The pieces of an accumulate to a target that shares no memory with this rank, after all checks: where each goes, and its
+    /// bytes.
+    #[track_caller]
+    fn settle_remote<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<(BasicType, std::vec::IntoIter<(usize, Vec<u8>)>)> {
+        if at.is_typed() || origin.is_typed() {
+            return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
+        }
+        let there = self.admitted(call, target)?;
+        let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
+        let basic = self.remote_basic::<T>(call, target, to.layout.start)?;
+        let pieces: Vec<(usize, Vec<u8>)> = pieces::<T>(&to.layout, &from.layout, len)
+            .map(|(to_at, from_at, piece)| {
+                (to_at, self.bytes_of::<T>(from.base.wrapping_add(from_at), piece))
+            })
+            .collect();
+        Ok((basic, pieces.into_iter()))
+    }
+
+    /// The target, if this handle has been admitted there; an epoch under WEAK is let in for that.
+    #[track_caller]
+    #[inline(always)]
+    pub(super) fn admitted(&self, call: &'static str, target: Rank) -> Result<&Target> {
+        match self.open_target(target) {
+            Some(there) => Ok(there),
+            None => self.let_in(call, target),
+        }
+    }
+
+    /// The target, if this handle is admitted there now.
+    #[inline(always)]
+    fn open_target(&self, target: Rank) -> Option<&Target> {
+        let there = self.targets.get(target.index())?;
+        (self.phase_open.get() || Access::Promised < there.access.get()).then_some(there)
+    }
+
+    /// Waits for a target whose epoch under WEAK was not let in yet, or refuses the transfer.
+    #[cold]
+    #[track_caller]
+    fn let_in(&self, call: &'static str, target: Rank) -> Result<&Target> {
+        let at = self.check_rank(call, target)?;
+        if self.targets[at].access.get() == Access::Promised {
+            self.keep_promise(call, at)?;
+            return Ok(&self.targets[at]);
+        }
+        if self.has_all_locked() {
+            return self.take_for_all(call, at);
+        }
+        if self.is_broken() {
+            return Err(self.poisoned_again(call).target(target));
+        }
+        let note = "open one by a fence, by start, or by a lock of the target";
+        Err(self.error(ErrorKind::TransferOutsideEpoch, call).target(target).note(note))
+    }
+
     /// The address and the bytes of a range of the own window, for a transfer to or from somebody else's.
     #[inline(always)]
-    fn own_place<T: Element>(&self, target: Rank, section: &Section) -> Option<(*mut u8, usize)> {
+    fn own_place<T: Element>(&self, target: Rank, section: &Section<'_>) -> Option<(*mut u8, usize)> {
         let &Section::Range(start, end) = section else { return None };
         if target.index() == self.me {
             return None; // The two sides may overlap.
@@ -356,16 +620,38 @@ impl RawWindow {
         Some((unsafe { self.private.add(offset) }, bytes))
     }
 
-    /// One aligned element of a target this handle has been admitted to.
+    /// One element of a target this handle has been admitted to; `None` if the target shares no memory with this rank.
     #[track_caller]
     #[inline(always)]
-    fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+    pub(super) fn element<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+    ) -> Result<Option<*mut T>> {
         let there = self.admitted(call, target)?;
         match there.place(at, size_of::<T>()) {
-            Some(place) if place.cast::<T>().is_aligned() => Ok(place.cast()),
-            Some(_) => Err(self.misaligned::<T>(call, target)),
-            None => Err(self.out_of_bounds(call, target, at..at.saturating_add(1))),
+            Some(place) => Ok(Some(place.cast())),
+            None => self.element_of_part(call, target, at),
         }
+    }
+
+    /// One aligned element of a target of which a part is exposed to this handle, or that shares no memory with this rank.
+    #[cold]
+    #[track_caller]
+    fn element_of_part<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+    ) -> Result<Option<*mut T>> {
+        let there = &self.targets[target.index()];
+        let Side { base, layout } = self.settle::<T>(call, there, target, Section::From(at), 1)?;
+        if there.is_remote() {
+            return Ok(None);
+        }
+        // SAFETY: - in bounds: `settle`.
+        Ok(Some(unsafe { base.add(layout.start) }.cast()))
     }
 
     /// The number of elements that both sides agree on.
@@ -374,7 +660,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         origin: Option<usize>,
     ) -> Result<usize> {
         match (at.len(), origin) {
@@ -401,10 +687,10 @@ impl RawWindow {
         call: &'static str,
         there: &Target,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match at.settle(len, size_of::<T>(), there.unit, there.bytes) {
+        match there.open(at.settle(len, size_of::<T>(), there.unit, there.extent()), size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -424,6 +710,7 @@ impl RawWindow {
                 let whole = Section::from(0);
                 (slice.as_ptr().cast(), whole.settle(len, size, size, size_of_val(*slice)), whole.span(len))
             }
+            Source::Typed(..) => unreachable!("what counts in items is settled elsewhere"),
             Source::Strided(slice, section) => (
                 slice.as_ptr().cast(),
                 section.settle(len, size, size, size_of_val(*slice)),
@@ -431,7 +718,7 @@ impl RawWindow {
             ),
             Source::Own(section) => {
                 let own = &self.targets[self.me];
-                let settled = section.settle(len, size, own.unit, own.bytes);
+                let settled = own.open(section.settle(len, size, own.unit, own.extent()), size);
                 (self.private.cast_const(), settled, section.span(len))
             }
         };
@@ -460,10 +747,12 @@ impl RawWindow {
                 let bytes = size_of_val(*slice);
                 (slice.as_mut_ptr().cast(), section.settle(len, size, size, bytes), section.span(len))
             }
+            Destination::Typed(..) => unreachable!("what counts in items is settled elsewhere"),
             Destination::Own(section) => {
                 self.refuse_views(call)?;
                 let own = &self.targets[self.me];
-                (self.private, section.settle(len, size, own.unit, own.bytes), section.span(len))
+                let settled = own.open(section.settle(len, size, own.unit, own.extent()), size);
+                (self.private, settled, section.span(len))
             }
         };
         match settled {
@@ -480,7 +769,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        at: Section,
+        at: Section<'_>,
         len: usize,
         layout: &Layout,
     ) -> Result<()> {
@@ -502,43 +791,40 @@ impl RawWindow {
     ) -> Result<()> {
         match own && target.index() == self.me && there.meets(here, size_of::<T>()) {
             false => Ok(()),
-            true => {
-                let note = "origin and target are parts of the own window and have bytes in common";
-                Err(self.error(ErrorKind::ConflictingAccess, call).target(target).note(note))
-            }
-        }
-    }
-
-    #[track_caller]
-    fn refuse_misaligned<T: Element>(&self, call: &'static str, target: Rank, layout: &Layout) -> Result<()> {
-        // Blocks are a whole number of elements apart, so the first one decides.
-        match layout.start.is_multiple_of(size_of::<T>()) {
-            true => Ok(()),
-            false => Err(self.misaligned::<T>(call, target)),
+            true => Err(self.own_parts_meet(call, target)),
         }
     }
 
     #[cold]
     #[track_caller]
-    fn misaligned<T: Element>(&self, call: &'static str, target: Rank) -> Error {
-        let note = format!("the displacement is not aligned to elements of {}", T::TYPE);
-        self.error(ErrorKind::DatatypeMismatch, call).target(target).note(note)
+    pub(super) fn own_parts_meet(&self, call: &'static str, target: Rank) -> Error {
+        let note = "origin and target are parts of the own window and have bytes in common";
+        self.error(ErrorKind::ConflictingAccess, call).target(target).note(note)
     }
 
     #[cold]
     #[track_caller]
-    fn out_of_bounds(&self, call: &'static str, target: Rank, range: Range<usize>) -> Error {
-        self.faulty(call, target, range, Fault::Bounds)
-    }
-
-    #[cold]
-    #[track_caller]
-    fn faulty(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
+    pub(super) fn faulty(
+        &self,
+        call: &'static str,
+        target: Rank,
+        range: Range<usize>,
+        fault: Fault,
+    ) -> Error {
         let there = &self.targets[target.index()];
         // Not by a closure, which would be the call's location.
         let error = self.error(fault.kind(), call).target(target).range(range);
         match fault {
-            Fault::Bounds => error.note(format!("its length is {}", there.bytes / there.unit)),
+            Fault::Bounds => {
+                let length = there.bytes / there.unit;
+                error.note(match there.part.get() {
+                    None if there.attached.is_some() => "no region that is attached has all of it".to_owned(),
+                    None => format!("its length is {length}"),
+                    Some(Part { start, end }) => {
+                        format!("its length is {length}, of which bytes {start}..{end} are exposed")
+                    }
+                })
+            }
             Fault::Overlap => error,
             Fault::Length(len) => error.note(format!("the target section has {len}")),
         }
@@ -546,7 +832,13 @@ impl RawWindow {
 
     #[cold]
     #[track_caller]
-    fn faulty_origin(&self, call: &'static str, target: Rank, range: Range<usize>, fault: Fault) -> Error {
+    pub(super) fn faulty_origin(
+        &self,
+        call: &'static str,
+        target: Rank,
+        range: Range<usize>,
+        fault: Fault,
+    ) -> Error {
         let (start, end) = (range.start, range.end);
         let what = match fault {
             Fault::Bounds => "reaches outside its own buffer or window".to_owned(),
@@ -575,11 +867,22 @@ impl RawWindow {
 }
 
 impl Target {
-    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory.
+    /// A layout, if all that it names is exposed.
+    fn open(&self, settled: Result<Layout, Fault>, size: usize) -> Result<Layout, Fault> {
+        let layout = settled?;
+        let named = layout.span(size);
+        match named.is_empty() || self.opens(&named) {
+            true => Ok(layout),
+            false => Err(Fault::Bounds),
+        }
+    }
+
+    /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and all of it is exposed.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        match start <= self.bytes && bytes <= self.bytes - start {
+        let reach = self.reach.get();
+        match start <= reach && bytes <= reach - start {
             true => Some(start),
             false => None,
         }

@@ -2,7 +2,7 @@
 // it compares with what the program expects.
 
 use rma::{
-    AccessEpoch, And, Element, FenceEpoch, Info, LockEpoch, LockKind, Max, Min, Or, Origins, Pending, Prod,
+    AccessEpoch, And, Basic, FenceEpoch, Info, LockEpoch, LockKind, Max, Min, Or, Origins, Pending, Prod,
     Rank, Replace, Section, Strided, Sum, Team, Window, Xor, own,
 };
 
@@ -12,7 +12,7 @@ use crate::traces::plan::{Access, Cells, Exposure, Form, Kind, Round, Style};
 /// What the end of an epoch opens: single values and several ones, each with the number of its access.
 type Reads<'epoch> = (Vec<(usize, Pending<'epoch, T>)>, Vec<(usize, Pending<'epoch, Vec<T>>)>);
 
-fn section(cells: Cells) -> Section {
+fn section(cells: Cells) -> Section<'static> {
     match cells.count {
         1 => Section::from(cells.start..cells.start + cells.block),
         count => {

@@ -19,7 +19,7 @@ mod halves {
 
 use std::time::{Duration, Instant};
 
-use rma::{Element, Rank, Team, Window};
+use rma::{Basic, Rank, Team, Window};
 
 use crate::{Case, Outcome, case, is_full};
 use plan::{Numbers, Program};

@@ -269,7 +269,7 @@ pub fn combine(team: &Team, shares: Vec<Share>) -> Result<Vec<Share>, Failure> {
 }
 
 /// The whole field at rank 0. Collective.
-pub fn gather<T: Value + rma::Element>(
+pub fn gather<T: Value + rma::Basic>(
     team: &Team,
     placed: &Placed,
     level: &Level<T>,

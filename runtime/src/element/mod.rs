@@ -1,7 +1,17 @@
 //! The element types that windows hold and the operations that combine them. Never touches window memory.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // Not `forbid`, which `plain` could not lift.
+
+mod boolean;
+pub(crate) mod plain;
+pub(crate) mod shape;
 
 use std::fmt;
+
+pub use boolean::Bool;
+pub use plain::Element;
+pub(crate) use plain::zeroed;
+pub(crate) use shape::{Kind, name_of};
+pub use shape::{Member, Shape};
 
 /// The basic types that both sides of a transfer must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,13 +29,15 @@ pub enum BasicType {
     U64,
     F32,
     F64,
+    /// A byte that is zero for false: [`Bool`](struct@Bool).
+    Bool,
 }
 
 impl BasicType {
     /// The size of one element in bytes, which is also its alignment.
     pub const fn size(self) -> usize {
         match self {
-            Self::I8 | Self::U8 => 1,
+            Self::I8 | Self::U8 | Self::Bool => 1,
             Self::I16 | Self::U16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
@@ -45,6 +57,7 @@ impl BasicType {
             Self::U64 => "u64",
             Self::F32 => "f32",
             Self::F64 => "f64",
+            Self::Bool => "Bool",
         }
     }
 
@@ -61,6 +74,7 @@ impl BasicType {
             8 => Self::U64,
             9 => Self::F32,
             10 => Self::F64,
+            11 => Self::Bool,
             _ => return None,
         })
     }
@@ -76,12 +90,11 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A type that a window can hold: plain old data of 1, 2, 4 or 8 bytes, aligned to its size, without padding, for which
-/// every pattern of bits is a value.
+/// An element that is one basic type: of 1, 2, 4 or 8 bytes and aligned to its size, so that the machine can change it at once.
 ///
-/// The trait is sealed: code that reaches window memory relies on these properties.
-pub trait Element:
-    sealed::Sealed + Copy + Send + Sync + Default + PartialEq + PartialOrd + fmt::Debug + fmt::Display + 'static
+/// The trait is sealed: code that combines elements atomically relies on these properties.
+pub trait Basic:
+    Element + sealed::Sealed + Default + PartialEq + PartialOrd + fmt::Debug + fmt::Display
 {
     /// The basic type, as both sides of a transfer compare it.
     const TYPE: BasicType;
@@ -106,9 +119,12 @@ pub enum OpCode {
     Or,
     Xor,
     Replace,
+    NoOp,
 }
 
 /// An operation that accumulate, fetch_op and reductions can apply to elements of type `T`.
+///
+/// [`Replace`] and [`NoOp`] apply to every element, structures too; the others to those that they are defined for.
 ///
 /// Integer arithmetic wraps. On floats `Min` and `Max` order −0 below +0 and prefer a number to a NaN, so that the
 /// result does not depend on the order of combination; the bitwise operations have no implementation for floats:
@@ -151,6 +167,24 @@ operations! {
     Xor;
     /// The origin's value.
     Replace;
+    /// The target's value, unchanged: with `get_accumulate` and `fetch_op` an atomic get.
+    NoOp;
+}
+
+impl<T: Element> Operation<T> for Replace {
+    const CODE: OpCode = OpCode::Replace;
+    #[inline(always)]
+    fn combine(self, _target: T, origin: T) -> T {
+        origin
+    }
+}
+
+impl<T: Element> Operation<T> for NoOp {
+    const CODE: OpCode = OpCode::NoOp;
+    #[inline(always)]
+    fn combine(self, target: T, _origin: T) -> T {
+        target
+    }
 }
 
 macro_rules! operation {
@@ -168,7 +202,7 @@ macro_rules! operation {
 macro_rules! integers {
     ($($type:ident as $unsigned:ident = $code:ident),*) => {$(
         impl sealed::Sealed for $type {}
-        impl Element for $type {
+        impl Basic for $type {
             const TYPE: BasicType = BasicType::$code;
             #[inline(always)]
             fn to_bits(self) -> u64 {
@@ -186,14 +220,13 @@ macro_rules! integers {
         operation!($type, And, |target, origin| target & origin);
         operation!($type, Or, |target, origin| target | origin);
         operation!($type, Xor, |target, origin| target ^ origin);
-        operation!($type, Replace, |_target, origin| origin);
     )*};
 }
 
 macro_rules! floats {
     ($($type:ident as $unsigned:ident = $code:ident),*) => {$(
         impl sealed::Sealed for $type {}
-        impl Element for $type {
+        impl Basic for $type {
             const TYPE: BasicType = BasicType::$code;
             #[inline(always)]
             fn to_bits(self) -> u64 {
@@ -214,7 +247,6 @@ macro_rules! floats {
             let take = target.is_nan() || (!origin.is_nan() && origin.total_cmp(&target).is_gt());
             if take { origin } else { target }
         });
-        operation!($type, Replace, |_target, origin| origin);
     )*};
 }
 
@@ -236,9 +268,9 @@ mod test {
 
     #[test]
     fn bits_make_the_round_trip() {
-        assert_eq!(i8::from_bits(Element::to_bits(-3_i8)), -3);
-        assert_eq!(Element::to_bits(-1_i16), 0xffff);
-        assert_eq!(<f64 as Element>::from_bits(Element::to_bits(-0.5_f64)), -0.5);
+        assert_eq!(i8::from_bits(Basic::to_bits(-3_i8)), -3);
+        assert_eq!(Basic::to_bits(-1_i16), 0xffff);
+        assert_eq!(<f64 as Basic>::from_bits(Basic::to_bits(-0.5_f64)), -0.5);
     }
 
     #[test]
