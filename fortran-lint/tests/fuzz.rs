@@ -259,6 +259,34 @@ fn deep_and_long_inputs_end() {
         "a;".repeat(100_000),
         "call f(a, &\n".repeat(50_000),
         "subroutine s\ncontains\n".repeat(5_000),
+        // One megabyte in one line, in one statement and in many.
+        "call f(".to_string() + &"a,".repeat(500_000) + "a)",
+        "x = '".to_string() + &"a".repeat(1 << 20) + "'",
+        "      callf;".repeat(100_000),
+        "call f;".repeat(150_000),
+        // Continuations of both forms.
+        "      CALL F(A".to_string() + &"\n     1,A".repeat(100_000) + ")\n",
+        "call f(a".to_string() + &", &\n  a".repeat(100_000) + ")\n",
+        "      X = 5HA".to_string() + &"\n     1B".repeat(100_000),
+        // Nesting of all kinds.
+        "x = ".to_string() + &"(".repeat(10_000) + "a" + &")".repeat(10_000),
+        "x = ".to_string() + &"[".repeat(10_000) + "a" + &"]".repeat(10_000),
+        "x = ".to_string() + &"f(".repeat(10_000) + "a" + &")".repeat(10_000),
+        "data ".to_string() + &"(".repeat(10_000) + "a" + &",i=1,2)".repeat(10_000) + "/1/",
+        "allocate (".to_string() + &"a(".repeat(10_000),
+        // Conditions between and inside statements.
+        "#if A\n".to_string() + &"      X = 1\n#else\n".repeat(50_000) + "#endif\n     1  + 2\n",
+        "      X = 1\n#if A\n".repeat(20_000) + &"#else\n      X = 1\n#endif\n".repeat(20_000),
+        "      CALL F(A\n".to_string()
+            + &"#if A\n     1 ,B\n#else\n     1 ,C\n#endif\n".repeat(5_000)
+            + "     1 )\n",
+        "call f(a, &\n".to_string() + &"#if A\n b, &\n#else\n c, &\n#endif\n".repeat(5_000) + " d)\n",
+        "#define A B\n".repeat(50_000) + "A = 1\n",
+        (0..20_000).map(|i| format!("#define A{i} A{}\n", i + 1)).collect::<String>() + "A0 = 1\n",
+        // Each condition in a branch of a construct doubled what the construct remembered of its exits.
+        "select case (i)\ncase (1)\nx = 1\ncase (2)\n".to_string()
+            + &"#ifdef A\nx = 1\n#else\nx = 2\n#endif\n".repeat(200)
+            + "end select\n",
     ] {
         for form in [Form::Free, Form::Fixed] {
             parse(text.as_bytes(), form);

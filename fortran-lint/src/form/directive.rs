@@ -1,6 +1,6 @@
 //! Preprocessor lines. Never evaluates a condition; both branches are seen, but for `#if 0`.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use rma_source::Span;
 
@@ -186,18 +186,18 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether a continuation follows the `#endif` that belongs to the `#else` or its kin at `line`: what stands before
+    /// The `#endif` that belongs to the `#else` or its kin at `line`, if a continuation follows it: what stands before
     /// either of them goes on there.
-    pub(super) fn joins(&mut self, line: Physical) -> bool {
+    pub(super) fn joins(&mut self, line: Physical) -> Option<usize> {
         if self.joins.is_none() {
             self.joins = Some(self.find_joins());
         }
-        self.joins.as_ref().is_some_and(|joins| joins.contains(&line.start))
+        self.joins.as_ref()?.get(&line.start).copied()
     }
 
     /// First bytes of all such lines, found in one go, since each statement before one of them asks.
-    fn find_joins(&self) -> HashSet<usize> {
-        let mut joins = HashSet::new();
+    fn find_joins(&self) -> HashMap<usize, usize> {
+        let mut joins = HashMap::new();
         let mut open: Vec<Vec<usize>> = Vec::new();
         let mut at = 0;
         while let Some(line) = self.physical(at) {
@@ -215,7 +215,7 @@ impl Reader<'_> {
                 b"endif" => {
                     let branches = open.pop().unwrap_or_default();
                     if !branches.is_empty() && self.is_continued_at(line.next) {
-                        joins.extend(branches);
+                        joins.extend(branches.into_iter().map(|branch| (branch, line.start)));
                     }
                 }
                 _ => {}

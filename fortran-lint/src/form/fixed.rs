@@ -167,6 +167,7 @@ impl Reader<'_> {
     /// they end a branch that was entered inside the statement.
     fn fixed_continuation(&mut self, n_open: &mut usize, is_optional: bool) -> Option<Card> {
         let mut kept = (self.at, self.pending_endifs.len(), *n_open);
+        let had_branches = self.has_branches;
         while let Some(line) = self.physical(self.at) {
             let card = self.card(line);
             match card.kind {
@@ -176,12 +177,10 @@ impl Reader<'_> {
                 Kind::Continuation => break,
                 Kind::Comment => self.at = self.behind_comment(card.line),
                 Kind::Directive if *n_open == 0 && is_else(self.bytes_of(line)) => {
-                    if !self.joins(line) {
-                        break;
-                    }
+                    let Some(endif) = self.joins(line) else { break };
                     // The statement of the other branch goes on in the same place and is read next.
                     self.resume = self.resume.or(Some((line.start, self.pending_endifs.len())));
-                    self.directive_inside(line, n_open);
+                    self.at = endif;
                 }
                 Kind::Directive => {
                     self.directive_inside(line, n_open);
@@ -195,6 +194,8 @@ impl Reader<'_> {
         self.at = kept.0;
         self.pending_endifs.truncate(kept.1);
         *n_open = kept.2;
+        // Conditions behind the statement are none of its own.
+        self.has_branches = had_branches;
         None
     }
 

@@ -14,7 +14,7 @@ pub use detect::{Form, detect, detect_included};
 pub use directive::{Directive, DirectiveKind};
 pub use macros::Macros;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use rma_source::Span;
 
@@ -186,8 +186,8 @@ pub struct Reader<'a> {
     /// Where to go on when the other branch of a condition ends in the same lines as the statement at hand, and how many
     /// directives were pending there.
     resume: Option<(usize, usize)>,
-    /// Lines of `#else` whose branches go on behind the `#endif`, once they are asked for.
-    joins: Option<HashSet<usize>>,
+    /// Lines of `#else` whose branches go on behind the `#endif`, each with that, once they are asked for.
+    joins: Option<HashMap<usize, usize>>,
 }
 
 /// Which branch of a condition inside a statement is read.
@@ -360,7 +360,7 @@ fn hollerith_length(text: &[u8]) -> Option<(usize, usize)> {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     let before = text.len().checked_sub(digits + 1).map(|at| text[at]);
     let may_start = match before {
-        Some(b'(' | b',' | b'/' | b'=' | b'-' | b'+') => true,
+        Some(b'(' | b')' | b',' | b'/' | b'=' | b'-' | b'+') => true,
         // A repeat count, as in DATA x /3*4Habcd/.
         Some(b'*') => text.len().checked_sub(digits + 2).is_some_and(|at| text[at].is_ascii_digit()),
         // An operator, as in x.eq.4Habcd.

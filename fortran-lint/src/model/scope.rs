@@ -50,6 +50,11 @@ pub struct CommonPlace {
 }
 
 impl Variable {
+    /// Whether it is of a derived type.
+    pub fn is_derived(&self) -> bool {
+        self.spec.is_some_and(|spec| matches!(spec.base, BaseType::Derived(_)))
+    }
+
     fn set_type(&mut self, spec: Option<TypeSpec>) {
         if let Some(spec) = spec {
             self.is_character = spec.base == BaseType::Character;
@@ -456,7 +461,10 @@ impl Builder<'_> {
             }
             S::CrayPointer(pairs) => {
                 for (pointer, pointee) in pairs {
-                    unit.variable(pointer.symbol).is_owned = true;
+                    let variable = unit.variable(pointer.symbol);
+                    variable.is_owned = true;
+                    // It holds an address, whatever its letter says.
+                    variable.set_type(Some(TypeSpec { base: BaseType::Integer, kind: Kind::Bytes(8) }));
                     let variable = unit.declare(pointee, Attributes::NONE);
                     variable.is_owned = true;
                     variable.is_pointee = true;

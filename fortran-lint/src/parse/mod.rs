@@ -8,6 +8,8 @@ mod tree;
 mod types;
 
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod test;
 
 pub use tree::*;
@@ -186,6 +188,10 @@ impl FileParser<'_> {
             if has_unknown(&self.tree, before) {
                 self.tree.statements.truncate(before);
                 continue;
+            }
+            // An argument may stand at the beginning of the text, but the statement begins with the macro.
+            if let Some(first) = self.tree.statements.get_mut(before) {
+                first.span.start = self.line.span.start;
             }
             starts.push(before as u32);
             texts.push(self.expanded.text().to_string());

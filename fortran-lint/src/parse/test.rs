@@ -6,11 +6,11 @@ use super::{StatementKind, Tree, parse};
 use crate::form::Form;
 
 /// One line per statement: its shape in short, and its exact text.
-fn check(form: Form, text: &str, expected: Expect) {
+pub(super) fn check(form: Form, text: &str, expected: Expect) {
     let tree = parse(text.as_bytes(), form);
     let mut out = String::new();
     for statement in &tree.statements {
-        let place = text[statement.span.range()].replace('\n', "|");
+        let place = text[statement.span.range()].replace('\r', "").replace('\n', "|");
         let label = statement.label.map(|label| format!("{label}: ")).unwrap_or_default();
         out.push_str(&format!("{label}{} `{place}`\n", shape(&tree, &statement.kind)));
     }
@@ -23,6 +23,98 @@ fn fixed(text: &str, expected: Expect) {
 
 fn free(text: &str, expected: Expect) {
     check(Form::Free, text, expected);
+}
+
+/// Statements of each kind with a surplus: none may pass.
+pub(super) fn tokens_are_taken() {
+    for statement in [
+        "call f(a)",
+        "if (a) then",
+        "else if (a) then",
+        "else",
+        "end if",
+        "do 10 i = 1, 3",
+        "do while (a)",
+        "end do",
+        "continue",
+        "goto 10",
+        "goto (1, 2), i",
+        "assign 10 to i",
+        "cycle",
+        "exit",
+        "return",
+        "stop 1",
+        "error stop",
+        "pause",
+        "sync all",
+        "select case (i)",
+        "case (1)",
+        "case default",
+        "type is (t)",
+        "end select",
+        "where (a)",
+        "elsewhere",
+        "end where",
+        "end forall",
+        "associate (a => b)",
+        "block",
+        "end block",
+        "critical",
+        "read (5, *) x",
+        "write (6, *) x",
+        "print *, x",
+        "open (5)",
+        "rewind 5",
+        "allocate (a)",
+        "deallocate (a)",
+        "nullify (a)",
+        "program p",
+        "module m",
+        "submodule (a) b",
+        "block data b",
+        "subroutine s(a)",
+        "real function f(a) result(b)",
+        "entry e(a)",
+        "contains",
+        "end",
+        "end program p",
+        "interface i",
+        "end interface",
+        "type :: t",
+        "end type",
+        "sequence",
+        "enum, bind(c)",
+        "end enum",
+        "generic :: a => b",
+        "final :: a",
+        "import :: a",
+        "namelist /a/ b",
+        "implicit none",
+        "implicit real (a-h)",
+        "private :: a",
+        "use m, only: a",
+        "include 'a'",
+        "common /a/ b",
+        "equivalence (a, b)",
+        "data a /1/",
+        "parameter (a = 1)",
+        "save a",
+        "intent(in) :: a",
+        "volatile a",
+        "integer :: a",
+        "character(len=3) a",
+        "type(t) :: a",
+        "procedure(f) :: a",
+        "a = 1",
+        "a => b",
+    ] {
+        for surplus in ["( /", "= =", "x (", ") y"] {
+            let text = format!("{statement} {surplus}");
+            let tree = parse(text.as_bytes(), Form::Free);
+            assert_eq!(tree.n_unknown(), 1, "{text}");
+        }
+        assert_eq!(parse(statement.as_bytes(), Form::Free).n_unknown(), 0, "{statement}");
+    }
 }
 
 fn shape(tree: &Tree, kind: &StatementKind) -> String {

@@ -6,7 +6,7 @@ use rma_source::{FileId, Span};
 use crate::dataflow::{Analysis, Binding};
 use crate::finding::{Action, Finding, Repair};
 use crate::model::{Step, Storage, Unit, UnitId};
-use crate::parse::{Attributes, BaseType, ExprId, ExprKind, Statement, StatementKind, Symbol, UnitKind};
+use crate::parse::{Attributes, ExprId, ExprKind, Statement, StatementKind, Symbol, UnitKind};
 
 /// The attribute that is enough for a variable that calls change, and costs least.
 const CHEAP: &str = "ASYNCHRONOUS";
@@ -167,8 +167,7 @@ fn may_be_common(a: &Analysis<'_>, variable: Symbol, owner: &Unit) -> bool {
     let has_length = own.is_character && owner.kind != UnitKind::Program;
     let is_fixed =
         own.shape.is_none_or(|shape| a.file.tree.list(shape).iter().all(|&bound| is_constant(a, bound)));
-    let is_derived = own.spec.is_some_and(|spec| matches!(spec.base, BaseType::Derived(_)));
-    !is_derived && !own.is_pointee && !is_result && !has_length && is_fixed
+    !own.is_derived() && !own.is_pointee && !is_result && !has_length && is_fixed
 }
 
 /// Whether the compiler knows the value.

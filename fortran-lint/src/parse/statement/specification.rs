@@ -65,9 +65,13 @@ impl Parser<'_> {
                 if !c.eat_word("file") {
                     return Err(c.fail("FILE"));
                 }
-                self.e.expr(c)?;
-                while c.eat(T::Comma) {
-                    self.e.expr(c)?;
+                loop {
+                    // A unit, which may be a number, and its records.
+                    self.e.operand(c)?;
+                    self.optional_arguments(c)?;
+                    if !c.eat(T::Comma) {
+                        break;
+                    }
                 }
                 S::Other
             }
