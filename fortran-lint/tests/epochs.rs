@@ -214,7 +214,6 @@ fn an_update_under_a_lock_needs_a_call_of_ones_own() {
     check_lines(&[CREATE, BARRIER, &put.replace("zero", "0_8"), BARRIER, load], &[]);
 }
 
-// covers: REG-LINT-29
 #[test]
 fn buffers_that_end_too_early() {
     let receive = "call MPI_IRECV(buf, 4, MPI_INTEGER, 0, 7, comm, request, ierr)";

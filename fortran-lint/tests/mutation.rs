@@ -242,7 +242,6 @@ fn check_program(lines: &[&str], without: &[&[&str]]) {
     }
 }
 
-// covers: REG-LINT-34
 #[test]
 fn each_remedy_that_goes_brings_back_its_finding() {
     let mut n_mutants = 0;

@@ -32,6 +32,53 @@ pub enum Evidence {
     Finished,
     /// The launcher of the job is gone.
     LauncherGone,
+    /// Its connections have closed or broken, and nobody knows why.
+    Disconnected,
+}
+
+/// The codes of [`Evidence`]: the low byte is one of these, the rest a status or signal number. Codes below the first one
+/// are no evidence.
+const FINISHED: u32 = 2;
+const RETURNED_ERROR: u32 = 3;
+const PANICKED: u32 = 4;
+const EXITED: u32 = 5;
+const SIGNALLED: u32 = 6;
+const LAUNCHER_GONE: u32 = 7;
+const DISCONNECTED: u32 = 8;
+
+impl Evidence {
+    /// The evidence as a number, for shared memory and frames.
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Evidence::Finished => FINISHED,
+            Evidence::ReturnedError => RETURNED_ERROR,
+            Evidence::Panicked => PANICKED,
+            Evidence::ProcessExited(code) => EXITED | (code.cast_unsigned() << 8),
+            Evidence::Signalled(signal) => SIGNALLED | (signal.cast_unsigned() << 8),
+            Evidence::LauncherGone => LAUNCHER_GONE,
+            Evidence::Disconnected => DISCONNECTED,
+        }
+    }
+
+    /// The evidence with this number, if it is one.
+    pub(crate) fn from_code(code: u32) -> Option<Evidence> {
+        let number = (code >> 8).cast_signed();
+        Some(match code & 0xff {
+            FINISHED => Evidence::Finished,
+            RETURNED_ERROR => Evidence::ReturnedError,
+            PANICKED => Evidence::Panicked,
+            EXITED => Evidence::ProcessExited(number),
+            SIGNALLED => Evidence::Signalled(number),
+            LAUNCHER_GONE => Evidence::LauncherGone,
+            DISCONNECTED => Evidence::Disconnected,
+            _ => return None,
+        })
+    }
+
+    /// Whether the rank has failed, so that its job has.
+    pub(crate) fn is_failure(self) -> bool {
+        !matches!(self, Evidence::Finished | Evidence::ProcessExited(0))
+    }
 }
 
 impl fmt::Display for Evidence {
@@ -43,6 +90,7 @@ impl fmt::Display for Evidence {
             Evidence::ReturnedError => f.write_str("its program returned an error"),
             Evidence::Finished => f.write_str("its program has already returned"),
             Evidence::LauncherGone => f.write_str("the launcher of the job is gone"),
+            Evidence::Disconnected => f.write_str("its connections have closed"),
         }
     }
 }
@@ -276,6 +324,23 @@ mod tests {
         );
         assert!(format!("{error:?}").starts_with("OutOfBounds: put of elements"));
         assert!(error.context().location.file().ends_with("error.rs"));
+    }
+
+    #[test]
+    fn evidence_survives_as_a_number() {
+        for evidence in [
+            Evidence::Finished,
+            Evidence::ReturnedError,
+            Evidence::Panicked,
+            Evidence::ProcessExited(0),
+            Evidence::ProcessExited(255),
+            Evidence::Signalled(9),
+            Evidence::LauncherGone,
+            Evidence::Disconnected,
+        ] {
+            assert_eq!(Evidence::from_code(evidence.code()), Some(evidence));
+        }
+        assert_eq!([0, 1, 9, 255].map(Evidence::from_code), [None; 4]);
     }
 
     #[test]

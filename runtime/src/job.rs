@@ -13,6 +13,7 @@ use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::wire::Wire;
 
 /// How many copies there are of the memory that the runtime allocates for windows.
 ///
@@ -56,6 +57,8 @@ pub(crate) struct RankContext {
     threads_before: Arc<[u32]>,
     /// The process that must stay the parent, where the launcher is to be watched.
     parent: Option<u32>,
+    /// How ranks are reached that share no memory with this one, if the job has such.
+    wire: Option<Arc<Wire>>,
     retired: Mutex<Vec<Retired>>,
     /// What was left open by values that were dropped, where dropping could return no error.
     left_open: Mutex<Vec<Error>>,
@@ -96,6 +99,7 @@ impl RankContext {
         rank: Rank,
         limit: Option<Duration>,
         parent: Option<u32>,
+        wire: Option<Arc<Wire>>,
     ) -> RankContext {
         RankContext {
             arena: Arena::new(Arc::clone(&segment)),
@@ -106,6 +110,7 @@ impl RankContext {
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
+            wire,
             threads_before: Arc::default(),
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
@@ -195,6 +200,11 @@ impl RankContext {
         std::mem::take(&mut *self.left_open.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().next()
     }
 
+    /// The segment, for those that live longer than a call.
+    pub(crate) fn shared_segment(&self) -> Arc<Segment> {
+        Arc::clone(&self.segment)
+    }
+
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
     }
@@ -214,6 +224,22 @@ impl RankContext {
     /// A fresh identity for a team or window, unique in the job.
     pub(crate) fn fresh_id(&self) -> u64 {
         self.segment.fresh_id()
+    }
+
+    /// How ranks are reached that share no memory with this one.
+    pub(crate) fn wire(&self) -> Option<&Arc<Wire>> {
+        self.wire.as_ref()
+    }
+
+    /// Whether the memory of a rank of the job is mapped here.
+    #[inline]
+    pub(crate) fn shares_memory(&self, job_rank: Rank) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.shares_memory(job_rank.0))
+    }
+
+    /// Whether what a rank has done before it ended has all been seen here.
+    pub(crate) fn is_drained(&self, job_rank: Rank) -> bool {
+        self.wire.as_ref().is_none_or(|wire| wire.is_drained(job_rank.0))
     }
 
     /// The time limit of each blocking call.
@@ -243,9 +269,7 @@ impl RankContext {
 
     /// Whether the process that started this one, and watches it, is no more.
     pub(crate) fn launcher_is_gone(&self) -> bool {
-        match self.parent {
-            Some(parent) => std::os::unix::process::parent_id() != parent,
-            None => false,
-        }
+        let orphaned = self.parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent);
+        orphaned || self.wire.as_ref().is_some_and(|wire| wire.rendezvous_is_gone())
     }
 }

@@ -97,5 +97,5 @@ pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use window::raw::{Expected, LockKind, Origins};
 pub use window::{
-    Atomicity, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions,
+    Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions,
 };

@@ -3,20 +3,28 @@
 
 use std::any::Any;
 use std::fmt::Display;
+use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
-use crate::launch::environment::{self, Part};
+use crate::launch::environment::{self, Network, Part};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::agent;
+use crate::transport::tcp::door::Door;
+use crate::transport::tcp::frame::Malformed;
+use crate::transport::tcp::handshake::Party;
+use crate::transport::tcp::link::Cut;
+use crate::transport::tcp::rendezvous::{NODE_ALONE, NotJoined, Place, join};
+use crate::transport::tcp::wire::Wire;
 
 /// Stack of a rank that is a thread: what the first thread of a process usually has. Unused parts cost nothing.
 const STACK_BYTES: usize = 8 << 20;
@@ -110,7 +118,7 @@ impl Job {
             // The body may leave things half done when it panics, but only things of this rank and of the job,
             // which the others are told about and which end with it.
             let outcome = catch_unwind(AssertUnwindSafe(|| {
-                let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None);
+                let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None, None);
                 let context = context.beside(Arc::clone(&threads_before));
                 let context = context.with_memory_model(self.memory_model);
                 let context = Arc::new(context.with_info_policy(self.info));
@@ -218,6 +226,7 @@ pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
+        Part::Wired { rank, size, network } => join_wired(rank, size, &network, limit),
         Part::Threads { size } => {
             return run_threads(&Job { ranks: size, limit, info, memory_model }, &body);
         }
@@ -244,18 +253,52 @@ struct Joined {
     rank: Rank,
     /// The process that watches this one.
     parent: Option<u32>,
+    /// How ranks are reached that share no memory with this one.
+    wire: Option<Arc<Wire>>,
+}
+
+impl Joined {
+    /// Tells the others how this rank has ended.
+    fn end(&self, evidence: Evidence) {
+        if let Some(wire) = &self.wire {
+            wire.leave();
+            wire.say_ended(evidence);
+        }
+        liveness::end(&self.segment, self.rank.0, evidence);
+    }
+
+    /// Ends the rank with an error. It is printed before the others learn of it, so that the cause stands above its
+    /// consequences.
+    fn fail(&self, error: &dyn Display) -> ExitCode {
+        eprintln!("rank {}: error: {error}", self.rank);
+        self.end(Evidence::ReturnedError);
+        ExitCode::from(STATUS_FAILED)
+    }
 }
 
 fn join_alone() -> Result<Joined> {
     let segment = Segment::create(1)?;
     create_root(&segment)?;
     liveness::join(&segment, 0, std::process::id());
-    Ok(Joined { segment, rank: Rank(0), parent: None })
+    Ok(Joined { segment, rank: Rank(0), parent: None, wire: None })
 }
 
+const JOINING: &str = "joining the job";
+/// The longest sleep of a rank that joins, before it looks at the clock.
+const JOINING_SLICE: Duration = Duration::from_millis(50);
+
 fn join_process(rank: u32, size: u32, file: i32) -> Result<Joined> {
-    const CALL: &str = "joining the job";
-    let refused = |note: String| Error::new(ErrorKind::Launch, CALL).caller(Rank(rank)).note(note);
+    let refused = |note: String| Error::new(ErrorKind::Launch, JOINING).caller(Rank(rank)).note(note);
+    let segment = attach(rank, size, file)?;
+    let parent = sys::process::die_with_parent();
+    match liveness::join(&segment, rank, std::process::id()) {
+        true => Ok(Joined { segment, rank: Rank(rank), parent, wire: None }),
+        false => Err(refused(format!("rank {rank} has joined already: a process enters its job once"))),
+    }
+}
+
+fn attach(rank: u32, size: u32, file: i32) -> Result<Arc<Segment>> {
+    let refused = |note: String| Error::new(ErrorKind::Launch, JOINING).caller(Rank(rank)).note(note);
     let file = sys::process::inherit_job_file(file).map_err(|errno| {
         refused(format!(
             "descriptor {file} of RMA_RENDEZVOUS is not the memory of a job here ({errno}); a program that a rank \
@@ -263,14 +306,70 @@ fn join_process(rank: u32, size: u32, file: i32) -> Result<Joined> {
         ))
     })?;
     let segment = Segment::attach(file)?;
-    if segment.size() != size {
-        return Err(refused(format!("RMA_SIZE is {size}, but the job has {} ranks", segment.size())));
+    match segment.size() == size {
+        true => Ok(segment),
+        false => Err(refused(format!("RMA_SIZE is {size}, but the job has {} ranks", segment.size()))),
     }
+}
+
+/// Joins a job in which some ranks, or all, share no memory with this one.
+fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) -> Result<Joined> {
+    let failed = |kind, note: String| Error::new(kind, JOINING).caller(Rank(rank)).note(note);
+    let system = |error: std::io::Error| failed(ErrorKind::System, error.to_string());
+    let (segment, node) = match network.node {
+        Some((node, file)) => (attach(rank, size, file)?, node),
+        None => {
+            let segment = Segment::create(size)?;
+            segment.number_from(rank);
+            create_root(&segment)?;
+            (segment, NODE_ALONE)
+        }
+    };
+    // Nobody is watched by a process that only shares a network with it.
     let parent = sys::process::die_with_parent();
-    match liveness::join(&segment, rank, std::process::id()) {
-        true => Ok(Joined { segment, rank: Rank(rank), parent }),
-        false => Err(refused(format!("rank {rank} has joined already: a process enters its job once"))),
+    let me = Party::Rank(rank);
+    let secret = &network.secret;
+    let door = Door::open(SocketAddr::new(network.bind, 0), secret.clone(), me, size).map_err(|error| {
+        failed(ErrorKind::Launch, format!("nothing can listen at {}: {error}", network.bind))
+    })?;
+    let place = Place { node, address: Some(door.address().map_err(system)?) };
+    let begun = Instant::now();
+    let mut pause = || match limit {
+        Some(limit) if limit < begun.elapsed() => {
+            Err(failed(ErrorKind::Stalled, format!("{limit:?} have passed, and not all ranks have joined")))
+        }
+        _ => Ok(JOINING_SLICE),
+    };
+    let at = network.rendezvous;
+    let joined = join(at, secret, rank, size, &place, &mut pause).map_err(|why| match why {
+        NotJoined::Cut(Cut::Ended(error)) => error,
+        NotJoined::Cut(Cut::Gone(why)) => failed(ErrorKind::Launch, format!("the rendezvous at {at}: {why}")),
+        NotJoined::Refused(why) => failed(ErrorKind::Launch, why),
+        NotJoined::Malformed(Malformed(why)) => {
+            failed(ErrorKind::Protocol, format!("the rendezvous at {at}: {why}"))
+        }
+    })?;
+    if !liveness::join(&segment, rank, std::process::id()) {
+        let note = format!("rank {rank} has joined already: a process enters its job once");
+        return Err(failed(ErrorKind::Launch, note));
     }
+    let own = Arc::clone(&segment);
+    let sight = Box::new(move || liveness::phrase(&own, rank));
+    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, sight);
+    let wire = wire.map_err(system)?;
+    let wire = Arc::new(wire);
+    for (lost, evidence) in joined.lost {
+        liveness::end(&segment, lost, evidence);
+    }
+    let ends = Arc::clone(&segment);
+    let on_lost = move |lost: u32, evidence| {
+        // A rank's own end is its own to tell.
+        if lost != rank && lost < size {
+            liveness::end(&ends, lost, evidence);
+        }
+    };
+    agent::start(Arc::clone(&wire), door, joined.decoder, Box::new(on_lost)).map_err(system)?;
+    Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire) })
 }
 
 fn run_rank<E: Display>(
@@ -279,8 +378,8 @@ fn run_rank<E: Display>(
     (info, memory_model): (Policy, MemoryModel),
     body: &dyn Fn(&Team) -> Result<(), E>,
 ) -> ExitCode {
-    let Joined { segment, rank, parent } = joined;
-    let context = RankContext::new(Arc::clone(&segment), rank, limit, parent);
+    let context =
+        RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
     let context = Arc::new(context.with_memory_model(memory_model).with_info_policy(info));
     let team = Team::root(Arc::clone(&context));
     let members = Arc::clone(team.members());
@@ -290,28 +389,20 @@ fn run_rank<E: Display>(
         Ok(Ok(())) => {
             drop(team);
             if let Some(error) = context.take_left_open() {
-                return fail(&segment, rank, &error);
+                return joined.fail(&error);
             }
-            liveness::end(&segment, rank.0, Evidence::Finished);
+            joined.end(Evidence::Finished);
             match finalize(&context, &members) {
                 Ok(()) => ExitCode::SUCCESS,
-                Err(error) => fail(&segment, rank, &error),
+                Err(error) => joined.fail(&error),
             }
         }
-        Ok(Err(error)) => fail(&segment, rank, &error),
+        Ok(Err(error)) => joined.fail(&error),
         Err(_) => {
-            liveness::end(&segment, rank.0, Evidence::Panicked);
+            joined.end(Evidence::Panicked);
             ExitCode::from(STATUS_PANICKED)
         }
     }
-}
-
-/// Ends a rank with an error. It is printed before the others learn of it, so that the cause stands above its
-/// consequences.
-fn fail(segment: &Segment, rank: Rank, error: &dyn Display) -> ExitCode {
-    eprintln!("rank {rank}: error: {error}");
-    liveness::end(segment, rank.0, Evidence::ReturnedError);
-    ExitCode::from(STATUS_FAILED)
 }
 
 /// Waits until every rank has ended, in whatever way: until then others may address this rank's memory. The time limit of

@@ -10,13 +10,20 @@ use rma::{ErrorKind, Job, Rank, Window};
 
 #[test]
 fn results_are_those_of_a_serial_program() {
-    for transport in ["shm", "local"] {
-        for ranks in [1, 2, 3, 4, 5, 6, 8] {
-            let ended = run(&format!("-n {ranks} --timeout 60 --transport {transport}"), "collectives");
-            assert_eq!(ended.code(), Some(0), "{transport}, {ranks} ranks: {ended:#?}");
-            assert_eq!(ended.lines("is ok").len(), ranks);
-        }
+    let check = |options: &str, ranks: usize| {
+        let ended = run(&format!("-n {ranks} --timeout 60 {options}"), "collectives");
+        assert_eq!(ended.code(), Some(0), "{options}, {ranks} ranks: {ended:#?}");
+        assert_eq!(ended.lines("is ok").len(), ranks);
+    };
+    for ranks in [1, 2, 3, 4, 5, 6, 8] {
+        check("--transport shm", ranks);
+        check("--transport local", ranks);
     }
+    for ranks in [1, 2, 3, 5, 6] {
+        check("--transport tcp", ranks);
+    }
+    check("--ranks-per-node 2", 4);
+    check("--ranks-per-node 3", 5);
 }
 
 #[test]

@@ -16,6 +16,8 @@ mod exposure;
 mod guard;
 #[path = "../src/sync/marks.rs"]
 mod marks;
+#[path = "../src/sync/notices.rs"]
+mod notices;
 #[path = "../src/sync/phases.rs"]
 mod phases;
 #[path = "../src/sync/state_word.rs"]
@@ -27,6 +29,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use marks::{Marks, words_for};
+use notices::Notices;
 use phases::{Broken, Phases, Reason, Way};
 use state_word::{Refusal, Request, Sharing, Slot, StateWord, Turn};
 
@@ -603,5 +606,68 @@ fn a_guard_is_held_by_one_and_wakes_the_next() {
         other.join().unwrap();
         guarded.released.wait(|| guarded.guard.try_take(0));
         guarded.data.with(|data| assert_eq!(unsafe { *data }, 2));
+    });
+}
+
+/// A target's memory with a counter of puts. loom reports any access to the memory that the count does not order.
+struct Counted {
+    notices: Notices,
+    told: Bell,
+    data: [UnsafeCell<u32>; 2],
+}
+
+impl Counted {
+    fn new() -> Arc<Counted> {
+        let data = [UnsafeCell::new(0), UnsafeCell::new(0)];
+        Arc::new(Counted { notices: Notices::new(), told: Bell::new(), data })
+    }
+
+    fn put_notify(&self, place: usize) {
+        self.data[place].with_mut(|data| unsafe { *data = 7 });
+        self.notices.add();
+        self.told.notify();
+    }
+
+    fn wait(&self, arrivals: u64) {
+        self.told.wait(|| self.notices.take(arrivals));
+    }
+
+    fn see(&self, place: usize) {
+        self.data[place].with(|data| assert_eq!(unsafe { *data }, 7));
+    }
+}
+
+#[test]
+fn a_count_shows_the_data_of_all_puts_that_it_counts() {
+    explore(2, || {
+        let counted = Counted::new();
+        let origins: Vec<_> = (0..2)
+            .map(|place| {
+                let counted = Arc::clone(&counted);
+                loom::thread::spawn(move || counted.put_notify(place))
+            })
+            .collect();
+        counted.wait(2);
+        counted.see(0);
+        counted.see(1);
+        origins.into_iter().for_each(|origin| origin.join().unwrap());
+        assert_eq!(counted.notices.untaken(), 0);
+    });
+}
+
+#[test]
+fn counted_puts_are_taken_one_by_one() {
+    explore(2, || {
+        let counted = Counted::new();
+        let origin = Arc::clone(&counted);
+        let origin = loom::thread::spawn(move || {
+            origin.put_notify(0);
+            origin.put_notify(1);
+        });
+        counted.wait(1);
+        counted.see(0);
+        counted.wait(1);
+        counted.see(1);
+        origin.join().unwrap();
     });
 }

@@ -65,6 +65,8 @@ fn as_processes(program: &Path) -> String {
         limit: Some(Duration::from_secs(60)),
         tags: Tags::Off,
         transport: Transport::Shm,
+        ranks_per_node: None,
+        bind: None,
         program: program.as_os_str().to_owned(),
         arguments: vec![folder.path().as_os_str().to_owned()],
     };

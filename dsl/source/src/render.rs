@@ -30,14 +30,21 @@ pub fn text(map: &SourceMap, diagnostic: &Diagnostic, colour: Colour) -> String 
     let mut main =
         Group::with_title(look.primary_title(diagnostic.title.clone()).id(diagnostic.code.clone()));
     for (file, labels) in by_file(map, &diagnostic.labels, |label| label.file) {
-        let mut snippet = Snippet::source(file.text()).path(file.path()).fold(true);
+        // Only the lines between the first and the last label: the renderer looks at all of what it is given.
+        let excerpt = excerpt(file, labels.iter().map(|label| label.span));
+        let mut snippet = Snippet::source(&file.text()[excerpt.range()])
+            .line_start(file.line_column(excerpt.start as usize).line)
+            .path(file.path())
+            .fold(true);
         for label in labels {
             let is_primary = diagnostic.primary().is_some_and(|primary| std::ptr::eq(primary, label));
             let kind = match is_primary {
                 true => AnnotationKind::Primary,
                 false => AnnotationKind::Context,
             };
-            let mark = kind.span(file.clamp(label.span).range());
+            let span = file.clamp(label.span).range();
+            let start = excerpt.start as usize;
+            let mark = kind.span(span.start - start..span.end - start);
             snippet = snippet.annotation(match label.text.is_empty() {
                 true => mark,
                 false => mark.label(label.text.clone()),
@@ -70,6 +77,22 @@ pub fn text(map: &SourceMap, diagnostic: &Diagnostic, colour: Colour) -> String 
         Colour::Ansi => Renderer::styled(),
     };
     renderer.decor_style(DecorStyle::Ascii).term_width(WIDTH_MAX).render(&groups)
+}
+
+/// The whole lines that hold some spans.
+fn excerpt(file: &SourceFile, spans: impl Iterator<Item = Span>) -> Span {
+    let spans: Vec<Span> = spans.map(|span| file.clamp(span)).collect();
+    let line_of = |offset: Option<u32>| file.line_column(offset.unwrap_or_default() as usize).line;
+    let first = file.line_span(line_of(spans.iter().map(|span| span.start).min()));
+    let last = file.line_span(line_of(spans.iter().map(|span| span.end).max()));
+    match (first, last) {
+        // A span may end at the line end itself.
+        (Some(first), Some(last)) => {
+            let end = spans.iter().map(|span| span.end).max().unwrap_or_default();
+            file.clamp(Span { start: first.start, end: last.end.max(end) })
+        }
+        _ => Span::new(0, file.text().len()),
+    }
 }
 
 /// One diagnostic as one line: `FILE:LINE:COL: error[CODE]: text`.

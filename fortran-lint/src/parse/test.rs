@@ -109,6 +109,7 @@ fn continuations_of_both_forms() {
         "      CALL F(A,\nC     comment, don't stop\n\n#ifdef X\n     1  B,\n#else\n     1  C,\n#endif\n     2  D)\n\tX = 1\n\t1+ 2\n",
         expect![[r#"
             call f/3 `CALL F(A,|C     comment, don't stop||#ifdef X|     1  B,|#else|     1  C,|#endif|     2  D)`
+            call f/3 `CALL F(A,|C     comment, don't stop||#ifdef X|     1  B,|#else|     1  C,|#endif|     2  D)`
             assign x `X = 1|	1+ 2`
         "#]],
     );

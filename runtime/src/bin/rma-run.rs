@@ -2,11 +2,12 @@
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use rma::launch::{Launch, RANKS_MAX, Tags, Transport, launch, parse_seconds};
+use rma::launch::{Launch, RANKS_MAX, Tags, Transport, launch, parse_bind, parse_seconds};
 
 /// Starts a program as the ranks of a job, forwards its output, and ends the whole job when a rank fails.
 ///
@@ -31,6 +32,15 @@ struct Arguments {
     #[arg(long, value_name = "TRANSPORT", value_enum, default_value_t = TransportName::Auto)]
     transport: TransportName,
 
+    /// Ranks that share memory, as on one machine; those of different nodes are connected by TCP
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    ranks_per_node: Option<u32>,
+
+    /// Address of this machine that ranks listen at when they are connected by TCP; without it, they are reached from this
+    /// machine only
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_bind)]
+    bind: Option<IpAddr>,
+
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
@@ -44,6 +54,8 @@ enum TransportName {
     Local,
     /// Processes with shared memory
     Shm,
+    /// Processes that are connected by TCP
+    Tcp,
 }
 
 fn main() -> ExitCode {
@@ -58,7 +70,10 @@ fn main() -> ExitCode {
             TransportName::Auto => Transport::Auto,
             TransportName::Local => Transport::Local,
             TransportName::Shm => Transport::Shm,
+            TransportName::Tcp => Transport::Tcp,
         },
+        ranks_per_node: arguments.ranks_per_node,
+        bind: arguments.bind,
         program,
         arguments: words.collect(),
     });

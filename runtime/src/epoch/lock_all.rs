@@ -95,7 +95,7 @@ impl<'scope, T: Element> LockAllEpoch<'scope, T> {
     #[track_caller]
     pub fn flush_all<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush_all", None, || None);
-        self.window.flush_all();
+        self.window.flush_all("flush_all")?;
         pending.deliver(&Closed::new())
     }
 

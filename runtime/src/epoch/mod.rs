@@ -150,6 +150,33 @@ macro_rules! transfers {
             self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
         }
 
+        /// As `put`, and counts the put at the target when its data are there: whoever waits there with
+        /// [`wait_notified`](crate::Window::wait_notified) sees the data of all puts that the wait has counted.
+        ///
+        /// # Errors
+        /// As for `put`; `OutOfBounds` if there is no such counter. Nothing is counted then.
+        #[track_caller]
+        #[inline(always)]
+        pub fn put_notify<'at $(, $buffer)?>(
+            &self,
+            target: crate::team::Rank,
+            at: impl Into<crate::op::Section<'at>>,
+            origin: impl crate::op::Origin<$borrow, T>,
+            counter: usize,
+        ) -> crate::error::Result<()> {
+            self.raw().put_notify(target, at.into(), &origin.source().0, counter)
+        }
+
+        /// Waits for counted puts to this rank; see [`Window::wait_notified`](crate::Window::wait_notified).
+        ///
+        /// # Errors
+        /// As there.
+        #[track_caller]
+        pub fn wait_notified(&self, counter: usize, arrivals: usize) -> crate::error::Result<()> {
+            self.raw().hook("wait_notified", None, || None);
+            self.raw().wait_notified(counter, arrivals)
+        }
+
         /// As `put`, with a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RPUT).
         ///
         /// # Errors

@@ -1,18 +1,23 @@
 //! What a rank finds in its environment. Never changes it.
 
 use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::info::Policy;
 use crate::job::MemoryModel;
 use crate::transport::shm::layout::RANKS_MAX;
+use crate::transport::tcp::handshake::Secret;
 
 pub(crate) const RANK: &str = "RMA_RANK";
 pub(crate) const SIZE: &str = "RMA_SIZE";
 pub(crate) const RENDEZVOUS: &str = "RMA_RENDEZVOUS";
 pub(crate) const TIMEOUT: &str = "RMA_TIMEOUT";
 pub(crate) const TRANSPORT: &str = "RMA_TRANSPORT";
+pub(crate) const SECRET: &str = "RMA_SECRET";
+pub(crate) const NODE: &str = "RMA_NODE";
+pub(crate) const BIND: &str = "RMA_BIND";
 
 /// What the job makes of info values. It says nothing about the job, so the launcher hands it on.
 pub(crate) const INFO: &str = "RMA_INFO";
@@ -21,10 +26,13 @@ pub(crate) const INFO: &str = "RMA_INFO";
 pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
 
 /// Every variable, so that the launcher can start ranks without those of an outer job.
-pub(crate) const ALL: [&str; 5] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT];
+pub(crate) const ALL: [&str; 8] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT, SECRET, NODE, BIND];
+
+/// Where ranks listen unless they are told otherwise: nobody on another machine reaches them there.
+pub(crate) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// How this process takes part in a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// A job of one rank.
     Alone,
@@ -32,6 +40,20 @@ pub(crate) enum Part {
     Threads { size: u32 },
     /// One rank; `file` is the descriptor of the job's memory.
     Process { rank: u32, size: u32, file: i32 },
+    /// One rank that reaches some others, or all, by connections.
+    Wired { rank: u32, size: u32, network: Network },
+}
+
+/// What a rank needs to reach ranks that share no memory with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// Where ranks learn where the others are.
+    pub(crate) rendezvous: SocketAddr,
+    pub(crate) secret: Secret,
+    /// The address that the rank listens at.
+    pub(crate) bind: IpAddr,
+    /// The number of the ranks that share memory with this one, and the descriptor of that memory.
+    pub(crate) node: Option<(u32, i32)>,
 }
 
 /// Reads the part of this process and the time limit of blocking calls.
@@ -72,8 +94,10 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
         (Some("local"), ..) => {
             return Err(wrong(format!("{TRANSPORT} is 'local', so {RANK} and {RENDEZVOUS} must not be set")));
         }
-        (Some(other), ..) if other != "shm" => {
-            return Err(wrong(format!("{TRANSPORT} is '{other}', and the transports are 'local' and 'shm'")));
+        (Some(other), ..) if other != "shm" && other != "tcp" => {
+            return Err(wrong(format!(
+                "{TRANSPORT} is '{other}', and the transports are 'local', 'shm' and 'tcp'"
+            )));
         }
         (_, None, None, None) => Part::Alone,
         (_, Some(rank), Some(size), _) if size <= rank => {
@@ -83,13 +107,46 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
             )));
         }
         (_, Some(rank), Some(size), Some(rendezvous)) => {
-            let file = rendezvous.strip_prefix("memfd:").and_then(|number| number.parse().ok());
-            match file {
-                Some(file) => Part::Process { rank, size, file },
-                None => {
-                    return Err(wrong(format!(
-                        "{RENDEZVOUS} is '{rendezvous}', which is not of the form memfd:NUMBER"
-                    )));
+            let place = |form: &str| {
+                wrong(format!("{RENDEZVOUS} is '{rendezvous}', which is not of the form {form}"))
+            };
+            let (memory, network) = match rendezvous.split_once('+') {
+                Some((memory, network)) => (Some(memory), Some(network)),
+                None if rendezvous.starts_with("memfd:") => (Some(rendezvous.as_str()), None),
+                None => (None, Some(rendezvous.as_str())),
+            };
+            let file = match memory {
+                None => None,
+                Some(memory) => Some(
+                    memory
+                        .strip_prefix("memfd:")
+                        .and_then(|number| number.parse().ok())
+                        .ok_or_else(|| place("memfd:NUMBER or memfd:NUMBER+tcp:ADDRESS:PORT"))?,
+                ),
+            };
+            match (network, file) {
+                (None, Some(file)) => Part::Process { rank, size, file },
+                (None, None) => return Err(place("memfd:NUMBER or tcp:ADDRESS:PORT")),
+                (Some(network), file) => {
+                    let rendezvous = network
+                        .strip_prefix("tcp:")
+                        .and_then(|address| address.parse().ok())
+                        .ok_or_else(|| place("memfd:NUMBER or tcp:ADDRESS:PORT"))?;
+                    let node = match (file, number(NODE)?) {
+                        (None, _) => None,
+                        (Some(file), Some(node)) => Some((node, file)),
+                        (Some(_), None) => {
+                            let missing = "is missing: ranks that share memory have a number in common";
+                            return Err(wrong(format!("{NODE} {missing}")));
+                        }
+                    };
+                    let bind = match text(BIND)? {
+                        None => LOOPBACK,
+                        Some(address) => parse_bind(&address)
+                            .map_err(|why| wrong(format!("{BIND} is '{address}': {why}")))?,
+                    };
+                    let secret = read_secret(text(SECRET)?)?;
+                    Part::Wired { rank, size, network: Network { rendezvous, secret, bind, node } }
                 }
             }
         }
@@ -106,6 +163,37 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
         }
     };
     Ok((part, limit))
+}
+
+/// The secret of the job: 32 hexadecimal digits, or `fd:NUMBER`, the descriptor to read them from.
+fn read_secret(text: Option<String>) -> Result<Secret> {
+    let Some(text) = text else {
+        return Err(wrong(format!("{SECRET} is missing, and {RENDEZVOUS} leads over a network")));
+    };
+    let digits = match text.strip_prefix("fd:").map(str::parse::<u32>) {
+        None => text,
+        Some(Ok(number)) => std::fs::read_to_string(format!("/proc/self/fd/{number}")).map_err(|error| {
+            wrong(format!("{SECRET} names descriptor {number}, which can't be read: {error}"))
+        })?,
+        Some(Err(_)) => {
+            return Err(wrong(format!("{SECRET} begins with 'fd:' and goes on without a number")));
+        }
+    };
+    // The text is not shown, as it may be most of a secret.
+    Secret::from_hex(digits.trim())
+        .ok_or_else(|| wrong(format!("{SECRET} is neither 32 hexadecimal digits nor fd:NUMBER")))
+}
+
+/// The address of this machine that a rank or the launcher listens at.
+///
+/// # Errors
+/// A sentence that says what is wrong with the text.
+pub fn parse_bind(text: &str) -> Result<IpAddr, String> {
+    let address: IpAddr = text.parse().map_err(|_| "not an IP address".to_owned())?;
+    match address.is_unspecified() {
+        false => Ok(address),
+        true => Err("name the address by which the others reach this machine".to_owned()),
+    }
 }
 
 /// Reads what the job makes of info values.
@@ -175,6 +263,25 @@ mod tests {
         check(&[(TRANSPORT, "local"), (SIZE, "4")], Ok((Part::Threads { size: 4 }, None)));
         let process = [(RANK, "3"), (SIZE, "4"), (RENDEZVOUS, "memfd:7")];
         check(&process, Ok((Part::Process { rank: 3, size: 4, file: 7 }, None)));
+        let digits = "00112233445566778899aabbccddeeff";
+        let network = Network {
+            rendezvous: "10.0.0.1:77".parse().unwrap(),
+            secret: Secret::from_hex(digits).unwrap(),
+            bind: LOOPBACK,
+            node: None,
+        };
+        let wired = [(RANK, "3"), (SIZE, "4"), (RENDEZVOUS, "tcp:10.0.0.1:77"), (SECRET, digits)];
+        check(&wired, Ok((Part::Wired { rank: 3, size: 4, network: network.clone() }, None)));
+        let mixed = [
+            (RANK, "3"),
+            (SIZE, "4"),
+            (RENDEZVOUS, "memfd:7+tcp:10.0.0.1:77"),
+            (SECRET, digits),
+            (NODE, "1"),
+            (BIND, "10.0.0.2"),
+        ];
+        let network = Network { bind: "10.0.0.2".parse().unwrap(), node: Some((1, 7)), ..network };
+        check(&mixed, Ok((Part::Wired { rank: 3, size: 4, network }, None)));
     }
 
     #[test]
@@ -211,6 +318,23 @@ mod tests {
         check(&[(RANK, "0"), (SIZE, "1"), (RENDEZVOUS, "host:1")], Err("not of the form memfd:NUMBER"));
         check(&[(TRANSPORT, "pigeon")], Err("RMA_TRANSPORT is 'pigeon', and the transports are"));
         check(&[(TRANSPORT, "local"), (RANK, "1")], Err("must not be set"));
+        let wired = |more: &[(&'static str, &'static str)], expected: &str| {
+            let mut variables = vec![(RANK, "0"), (SIZE, "2")];
+            variables.extend(more);
+            check(&variables, Err(expected));
+        };
+        let secret = (SECRET, "00112233445566778899aabbccddeeff");
+        wired(&[(RENDEZVOUS, "tcp:here:1"), secret], "not of the form memfd:NUMBER or tcp:ADDRESS:PORT");
+        wired(&[(RENDEZVOUS, "tcp:127.0.0.1:1")], "RMA_SECRET is missing");
+        wired(
+            &[(RENDEZVOUS, "tcp:127.0.0.1:1"), (SECRET, "123")],
+            "neither 32 hexadecimal digits nor fd:NUMBER",
+        );
+        wired(&[(RENDEZVOUS, "tcp:127.0.0.1:1"), (SECRET, "fd:x")], "goes on without a number");
+        wired(&[(RENDEZVOUS, "tcp:127.0.0.1:1"), (SECRET, "fd:99999")], "which can't be read");
+        wired(&[(RENDEZVOUS, "memfd:7+tcp:127.0.0.1:1"), secret], "RMA_NODE is missing");
+        wired(&[(RENDEZVOUS, "tcp:127.0.0.1:1"), secret, (BIND, "0.0.0.0")], "name the address");
+        wired(&[(RENDEZVOUS, "tcp:127.0.0.1:1"), secret, (BIND, "here")], "not an IP address");
         for limit in ["0", "-1", "soon", "inf", "NaN"] {
             check(&[(TIMEOUT, limit)], Err(&format!("RMA_TIMEOUT is '{limit}'")));
         }

@@ -6,9 +6,10 @@ mod output;
 mod supervise;
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::time::Duration;
 
-pub use environment::parse_seconds;
+pub use environment::{parse_bind, parse_seconds};
 pub use supervise::launch;
 
 /// How the ranks of a launched job reach each other.
@@ -21,6 +22,8 @@ pub enum Transport {
     Local,
     /// One process per rank, with a shared segment.
     Shm,
+    /// One process per rank, and connections between ranks that are not on one node.
+    Tcp,
 }
 
 /// Whether lines of output say which rank wrote them.
@@ -44,6 +47,10 @@ pub struct Launch {
     pub tags: Tags,
     /// How ranks reach each other.
     pub transport: Transport,
+    /// How many ranks share memory, as on one machine; the others are reached by connections.
+    pub ranks_per_node: Option<u32>,
+    /// The address that the launcher and the ranks listen at, if there are connections.
+    pub bind: Option<IpAddr>,
     /// The program, by path or by its name on PATH.
     pub program: OsString,
     /// Its arguments.

@@ -5,7 +5,8 @@
 //! typed errors. What still runs after a grace time is asked to end, and after another one ended.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal};
 
-use super::environment::{self, RANK, RENDEZVOUS, SIZE, TIMEOUT, TRANSPORT};
+use super::environment::{self, BIND, LOOPBACK, NODE, RANK, RENDEZVOUS, SECRET, SIZE, TIMEOUT, TRANSPORT};
 use super::output::{Output, Over, forward_input};
 use super::{Launch, Tags, Transport};
 use crate::error::{Error, ErrorKind, Evidence, Result};
@@ -26,6 +27,7 @@ use crate::sys::signal::{Signals, is_ignored};
 use crate::team::create_root;
 use crate::transport::shm::layout::RANKS_MAX;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::rendezvous::Rendezvous;
 
 /// What survivors of a failed rank get to report their own errors.
 const GRACE: Duration = Duration::from_secs(2);
@@ -33,10 +35,11 @@ const GRACE: Duration = Duration::from_secs(2);
 const TERM_GRACE: Duration = Duration::from_secs(2);
 /// How often the launcher looks for signals while the rest of the output is written.
 const OUTPUT_SLICE: Duration = Duration::from_millis(20);
-/// Descriptors per rank: two pipes and the process, and two more while it is started.
-const DESCRIPTORS_PER_RANK: u64 = 5;
-/// Descriptors of the launcher itself.
-const DESCRIPTORS_BASE: u64 = 32;
+/// Descriptors per rank: two pipes, the process, its memory and its connection, a stranger in its place, and two more while
+/// it is started.
+const DESCRIPTORS_PER_RANK: u64 = 8;
+/// Descriptors of the launcher itself, and of strangers.
+const DESCRIPTORS_BASE: u64 = 128;
 
 /// Exit status for a wrong call, for a launcher that could not work, and for a program that is not there or cannot
 /// be run, as shells have them.
@@ -85,10 +88,97 @@ impl From<io::Error> for Refusal {
     }
 }
 
+/// What the launcher has of what ranks share.
+enum Ground {
+    /// Nothing: the ranks are threads of one process, which has a segment of its own.
+    Threads,
+    /// The segment of all ranks.
+    Segment(Arc<Segment>),
+    /// The rendezvous, and the segment of each node of so many ranks.
+    Nodes { rendezvous: Rendezvous, segments: Vec<Arc<Segment>>, ranks_per_node: u32 },
+}
+
+impl Ground {
+    fn make(launch: &Launch) -> Result<Ground> {
+        let segment = |node: u32| {
+            let segment = Segment::create(launch.ranks)?;
+            segment.number_from(node);
+            create_root(&segment)?;
+            Ok(segment)
+        };
+        let ranks_per_node = match (launch.transport, launch.ranks_per_node) {
+            (Transport::Local, _) => return Ok(Ground::Threads),
+            (Transport::Shm, _) | (Transport::Auto, None) => return segment(0).map(Ground::Segment),
+            (Transport::Auto, Some(ranks)) if launch.ranks <= ranks => {
+                return segment(0).map(Ground::Segment);
+            }
+            (Transport::Tcp | Transport::Auto, ranks) => ranks.unwrap_or(1),
+        };
+        let address = SocketAddr::new(launch.bind.unwrap_or(LOOPBACK), 0);
+        let rendezvous = Rendezvous::open(address, launch.ranks).map_err(|error| {
+            let note = format!("nothing can listen at {}: {error}", address.ip());
+            Error::new(ErrorKind::Launch, "launch").note(note)
+        })?;
+        let segments = match ranks_per_node {
+            // A rank that shares memory with nobody makes its own.
+            1 => Vec::new(),
+            ranks => (0..launch.ranks.div_ceil(ranks)).map(segment).collect::<Result<_>>()?,
+        };
+        Ok(Ground::Nodes { rendezvous, segments, ranks_per_node })
+    }
+
+    /// Says in the environment of a rank how it reaches the others, and gives the memory file that it is to inherit.
+    fn describe(&self, command: &mut Command, rank: u32, bind: Option<IpAddr>) -> Option<BorrowedFd<'_>> {
+        match self {
+            Ground::Threads => {
+                command.env(TRANSPORT, "local");
+                None
+            }
+            Ground::Segment(segment) => {
+                command.env(RANK, rank.to_string());
+                command.env(RENDEZVOUS, format!("memfd:{}", segment.file().as_raw_fd()));
+                Some(segment.file())
+            }
+            Ground::Nodes { rendezvous, segments, ranks_per_node } => {
+                let node = rank / ranks_per_node;
+                let segment = segments.get(node as usize);
+                let memory =
+                    segment.map_or(String::new(), |segment| format!("memfd:{}+", segment.file().as_raw_fd()));
+                command.env(RANK, rank.to_string());
+                command.env(RENDEZVOUS, format!("{memory}tcp:{}", rendezvous.address()));
+                command.env(SECRET, rendezvous.secret().to_hex());
+                if segment.is_some() {
+                    command.env(NODE, node.to_string());
+                }
+                if let Some(bind) = bind {
+                    command.env(BIND, bind.to_string());
+                }
+                segment.map(|segment| segment.file())
+            }
+        }
+    }
+
+    /// Tells the other ranks how one has ended.
+    fn end(&self, rank: u32, evidence: Evidence) {
+        match self {
+            Ground::Threads => {}
+            Ground::Segment(segment) => liveness::end(segment, rank, evidence),
+            Ground::Nodes { rendezvous, .. } => rendezvous.end(rank, evidence),
+        }
+    }
+
+    fn first_failure(&self) -> Option<u32> {
+        match self {
+            Ground::Threads => None,
+            Ground::Segment(segment) => liveness::first_failure(segment),
+            Ground::Nodes { rendezvous, .. } => rendezvous.first_failure(),
+        }
+    }
+}
+
 struct Launcher {
     signals: Signals,
-    /// `None` if the ranks are threads of one process, which has a segment of its own.
-    segment: Option<Arc<Segment>>,
+    ground: Ground,
     processes: Vec<Process>,
     /// Told when all output has been written.
     output: mpsc::Receiver<()>,
@@ -143,9 +233,19 @@ impl Launcher {
                            leave one of the two away";
             return Err(Refusal { status: STATUS_USAGE, message: message.to_owned() });
         }
+        if let (Transport::Local | Transport::Shm, Some(_)) = (launch.transport, launch.ranks_per_node) {
+            let message = "--ranks-per-node makes nodes that are connected by TCP, and this transport has one; \
+                           use it with --transport auto or tcp";
+            return Err(Refusal { status: STATUS_USAGE, message: message.to_owned() });
+        }
+        if launch.bind.is_some() && launch.ranks_per_node.is_none() && launch.transport != Transport::Tcp {
+            let message =
+                "--bind is for ranks that are connected by TCP: add --transport tcp or --ranks-per-node";
+            return Err(Refusal { status: STATUS_USAGE, message: message.to_owned() });
+        }
         let processes = match launch.transport {
             Transport::Local => 1,
-            Transport::Auto | Transport::Shm => launch.ranks,
+            Transport::Auto | Transport::Shm | Transport::Tcp => launch.ranks,
         };
         raise_descriptor_limit(processes)?;
         let mut blocked: Vec<i32> =
@@ -153,17 +253,10 @@ impl Launcher {
         // A launcher in the background must not be stopped by reading the terminal for rank 0.
         blocked.push(libc::SIGTTIN);
         let signals = Signals::block(&blocked)?;
-        let segment = match launch.transport {
-            Transport::Local => None,
-            Transport::Auto | Transport::Shm => {
-                let segment = Segment::create(launch.ranks)?;
-                create_root(&segment)?;
-                Some(segment)
-            }
-        };
+        let ground = Ground::make(launch)?;
         let (done, output) = mpsc::channel();
         let mut pipes = Output::new()?;
-        let mut launcher = Launcher { signals, segment, processes: Vec::new(), output, over: pipes.over() };
+        let mut launcher = Launcher { signals, ground, processes: Vec::new(), output, over: pipes.over() };
         for rank in 0..processes {
             match launcher.start_process(launch, rank, &mut pipes) {
                 Ok(()) => {}
@@ -194,15 +287,7 @@ impl Launcher {
         if let Some(limit) = launch.limit {
             command.env(TIMEOUT, limit.as_secs_f64().to_string());
         }
-        match &self.segment {
-            Some(segment) => {
-                command.env(RANK, rank.to_string());
-                command.env(RENDEZVOUS, format!("memfd:{}", segment.file().as_raw_fd()));
-            }
-            None => {
-                command.env(TRANSPORT, "local");
-            }
-        }
+        let memory = self.ground.describe(&mut command, rank, launch.bind);
         let terminal = io::stdin().is_terminal();
         command.stdin(match rank {
             // A group of its own may not read the terminal, so its input goes through the launcher.
@@ -211,7 +296,7 @@ impl Launcher {
             _ => Stdio::null(),
         });
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        prepare_rank(&mut command, self.segment.as_ref().map(|segment| segment.file()), std::process::id());
+        prepare_rank(&mut command, memory, std::process::id());
         let mut child = command.spawn().map_err(|error| cannot_start(launch, &error))?;
         let pid = Pid::from_child(&child);
         pipes.add(rank, launch.tags, child.stdout.take(), child.stderr.take());
@@ -339,9 +424,7 @@ impl Launcher {
             (None, Some(signal)) => Evidence::Signalled(signal),
             (None, None) => Evidence::ProcessExited(-1),
         };
-        if let Some(segment) = &self.segment {
-            liveness::end(segment, index as u32, evidence)
-        }
+        self.ground.end(index as u32, evidence);
         !status.success()
     }
 
@@ -358,7 +441,7 @@ impl Launcher {
             eprintln!("rma-run: {} did not end by itself and was ended", self.name(*index));
         }
         // A rank that noted its own failure may be reaped after one that failed because of it.
-        let noted = self.segment.as_ref().and_then(|segment| liveness::first_failure(segment));
+        let noted = self.ground.first_failure();
         let noted = noted.map(|rank| rank as usize).filter(|&index| !self.status(index).success());
         let cause = match (ending_signal, noted.or(first_failed)) {
             (Some(number), _) => {
@@ -402,9 +485,9 @@ impl Launcher {
 
     fn name(&self, index: usize) -> String {
         let process = self.processes[index].child.id();
-        match self.segment {
-            Some(_) => format!("rank {index} (process {process})"),
-            None => format!("the process of all ranks ({process})"),
+        match self.ground {
+            Ground::Segment(_) | Ground::Nodes { .. } => format!("rank {index} (process {process})"),
+            Ground::Threads => format!("the process of all ranks ({process})"),
         }
     }
 }

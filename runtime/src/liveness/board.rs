@@ -95,14 +95,14 @@ impl<'a> Shown<'a> {
             && board.call.iter().zip(&own.call).all(|(theirs, own)| word(theirs) == word(own))
     }
 
-    /// Whether a rank waits in another collective call of the team than this one, which is `what`: the rank, the number
-    /// of its wait and its looks. Reads few words, since every waiter asks it about every member again and again.
+    /// Whether a rank waits in another collective call of the team than this one, which is `what`. Reads few words, since every
+    /// waiter asks it about every member again and again.
     pub(super) fn elsewhere(
         &self,
         segment: &Segment,
         job_rank: u32,
         what: &WaitFor<'_>,
-    ) -> Option<(u32, u64, u64)> {
+    ) -> Option<Elsewhere> {
         let board = &segment.record(job_rank).board;
         // Acquire: pairs with the Release in `new`.
         let sequence = board.sequence.load(Ordering::Acquire);
@@ -115,6 +115,7 @@ impl<'a> Shown<'a> {
         }
         // Acquire: pairs with the Release in `looked`.
         let looks = board.looks.load(Ordering::Acquire);
+        let blocker = word(&board.blocker).checked_sub(1);
         let same_call =
             board.call.iter().zip(&self.board.call).all(|(theirs, own)| word(theirs) == word(own));
         let same = same_call && word(&board.window) == word(&self.board.window);
@@ -122,9 +123,19 @@ impl<'a> Shown<'a> {
         fence(Ordering::Acquire);
         match same || board.sequence.load(Ordering::Relaxed) != sequence {
             true => None,
-            false => Some((job_rank, sequence, looks)),
+            false => Some(Elsewhere { rank: job_rank, sequence, looks, blocker }),
         }
     }
+}
+
+/// A rank that waits in another collective call.
+pub(super) struct Elsewhere {
+    pub(super) rank: u32,
+    /// The number of its wait, and how often it has looked.
+    pub(super) sequence: u64,
+    pub(super) looks: u64,
+    /// Somebody whom it needed at its last look.
+    pub(super) blocker: Option<u64>,
 }
 
 impl Drop for Shown<'_> {
@@ -316,8 +327,8 @@ pub(super) fn accused(segment: &Segment, me: u32, sequence: u64) -> Option<(Rank
 }
 
 /// Who waits for whom: the cycle that no rank can leave, if there is one, and one phrase per rank of the job. The end of
-/// a `Stalled` message of a member of `team`.
-pub(crate) fn report(segment: &Segment, team: &Members) -> String {
+/// a `Stalled` message of a member of `team`. `elsewhere` gives the phrase of a rank whose board can't be seen from here.
+pub(super) fn report(segment: &Segment, team: &Members, elsewhere: impl Fn(u32) -> Option<String>) -> String {
     let sights: Vec<Option<Sight>> = (0..segment.size()).map(|rank| Sight::take(segment, rank)).collect();
     let mut text = match cycle(&sights, team) {
         Some(ranks) => {
@@ -350,34 +361,48 @@ pub(crate) fn report(segment: &Segment, team: &Members) -> String {
             }
             None => {}
         }
-        match &sights[job_rank as usize] {
-            Some(sight) => {
-                let _ = write!(text, "waits in {}", sight.describe());
-                match (sight.target, sight.blocker) {
-                    (Some(target), Some(blocker)) if target != blocker => {
-                        let _ = write!(text, " at rank {target} for rank {blocker}");
-                    }
-                    (target, blocker) => {
-                        if let Some(rank) = blocker.or(target) {
-                            let _ = write!(text, " for rank {rank}");
-                        }
+        match elsewhere(job_rank) {
+            Some(phrase) => text.push_str(&phrase),
+            None => text.push_str(&describe_wait(segment, job_rank, sights[job_rank as usize].as_ref())),
+        }
+    }
+    text
+}
+
+/// What a rank waits for that shares this memory, and has not ended.
+pub(crate) fn phrase(segment: &Segment, job_rank: u32) -> String {
+    describe_wait(segment, job_rank, Sight::take(segment, job_rank).as_ref())
+}
+
+fn describe_wait(segment: &Segment, job_rank: u32, sight: Option<&Sight>) -> String {
+    let mut text = String::new();
+    match sight {
+        Some(sight) => {
+            let _ = write!(text, "waits in {}", sight.describe());
+            match (sight.target, sight.blocker) {
+                (Some(target), Some(blocker)) if target != blocker => {
+                    let _ = write!(text, " at rank {target} for rank {blocker}");
+                }
+                (target, blocker) => {
+                    if let Some(rank) = blocker.or(target) {
+                        let _ = write!(text, " for rank {rank}");
                     }
                 }
-                if !sight.detail_name.is_empty() {
-                    let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
-                }
-                let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
-                let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
             }
-            None => match super::has_joined(segment, job_rank) {
-                true => text.push_str("does not wait"),
-                false => text.push_str("has not joined the job"),
-            },
+            if !sight.detail_name.is_empty() {
+                let _ = write!(text, " ({} {})", sight.detail_name, sight.detail);
+            }
+            let waited_ns = sys::time::monotonic_ns().saturating_sub(sight.since_ns);
+            let _ = write!(text, " since {:.1} s", waited_ns as f64 * 1e-9);
         }
-        let process = segment.record(job_rank).process.load(Ordering::Relaxed);
-        if let Some('T') = sys::process::state_letter(process) {
-            let _ = write!(text, " (process {process} is stopped)");
-        }
+        None => match super::has_joined(segment, job_rank) {
+            true => text.push_str("does not wait"),
+            false => text.push_str("has not joined the job"),
+        },
+    }
+    let process = segment.record(job_rank).process.load(Ordering::Relaxed);
+    if let Some('T') = sys::process::state_letter(process) {
+        let _ = write!(text, " (process {process} is stopped)");
     }
     text
 }

@@ -7,7 +7,7 @@ mod wait;
 
 use std::sync::atomic::{Ordering, fence};
 
-pub(crate) use board::report;
+pub(crate) use board::phrase;
 pub(crate) use wait::{Act, NO_BLOCKER, Needs, WaitFor};
 
 use crate::error::Evidence;
@@ -16,44 +16,14 @@ use crate::sync::event::Event;
 use crate::sys;
 use crate::transport::shm::segment::Segment;
 
-/// What the status word of a rank says: the low byte is one of these, the rest a status or signal number.
+/// What the status word of a rank says while there is no evidence of its end, whose codes are others.
 const ABSENT: u32 = 0;
 const RUNNING: u32 = 1;
-const FINISHED: u32 = 2;
-const RETURNED_ERROR: u32 = 3;
-const PANICKED: u32 = 4;
-const EXITED: u32 = 5;
-const SIGNALLED: u32 = 6;
-const LAUNCHER_GONE: u32 = 7;
-
-fn encode(evidence: Evidence) -> u32 {
-    match evidence {
-        Evidence::Finished => FINISHED,
-        Evidence::ReturnedError => RETURNED_ERROR,
-        Evidence::Panicked => PANICKED,
-        Evidence::ProcessExited(code) => EXITED | (code.cast_unsigned() << 8),
-        Evidence::Signalled(signal) => SIGNALLED | (signal.cast_unsigned() << 8),
-        Evidence::LauncherGone => LAUNCHER_GONE,
-    }
-}
-
-fn decode(status: u32) -> Option<Evidence> {
-    let number = (status >> 8).cast_signed();
-    match status & 0xff {
-        ABSENT | RUNNING => None,
-        FINISHED => Some(Evidence::Finished),
-        RETURNED_ERROR => Some(Evidence::ReturnedError),
-        PANICKED => Some(Evidence::Panicked),
-        EXITED => Some(Evidence::ProcessExited(number)),
-        SIGNALLED => Some(Evidence::Signalled(number)),
-        _ => Some(Evidence::LauncherGone),
-    }
-}
 
 /// How a rank ended, if it has.
 pub(crate) fn evidence(segment: &Segment, job_rank: u32) -> Option<Evidence> {
     // Acquire: pairs with the Release in `end`, so that what the rank did before it ended is seen after.
-    decode(segment.record(job_rank).status.load(Ordering::Acquire))
+    Evidence::from_code(segment.record(job_rank).status.load(Ordering::Acquire))
 }
 
 /// Whether a rank can't execute anything any more. A rank whose program has only returned or failed may live on as a thread or
@@ -88,19 +58,19 @@ pub(crate) fn end(segment: &Segment, job_rank: u32, evidence: Evidence) {
     let record = segment.record(job_rank);
     let header = segment.header();
     let mut status = record.status.load(Ordering::Relaxed);
-    if decode(status).is_some() {
+    if Evidence::from_code(status).is_some() {
         return;
     }
     // Relaxed, both: published with the status. A rank that dies right here is ended, and numbered, by its launcher.
     record.end_order.store(header.end_order.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     loop {
-        if decode(status).is_some() {
+        if Evidence::from_code(status).is_some() {
             return;
         }
         // Release: pairs with the Acquire in `evidence`.
         match record.status.compare_exchange_weak(
             status,
-            encode(evidence),
+            evidence.code(),
             Ordering::Release,
             Ordering::Relaxed,
         ) {
@@ -108,13 +78,10 @@ pub(crate) fn end(segment: &Segment, job_rank: u32, evidence: Evidence) {
             Err(now) => status = now,
         }
     }
-    match evidence {
-        Evidence::Finished | Evidence::ProcessExited(0) => {}
-        _ => {
-            // Relaxed: read by the launcher after the process has ended.
-            let name = job_rank + 1;
-            let _ = header.first_failure.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed);
-        }
+    if evidence.is_failure() {
+        // Relaxed: read by the launcher after the process has ended.
+        let name = job_rank + 1;
+        let _ = header.first_failure.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed);
     }
     // Release: pairs with the Acquire load in `ended`.
     header.ended.fetch_add(1, Ordering::Release);
@@ -172,21 +139,6 @@ pub(crate) fn wake_everybody(segment: &Segment) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn evidence_survives_the_status_word() {
-        for evidence in [
-            Evidence::Finished,
-            Evidence::ReturnedError,
-            Evidence::Panicked,
-            Evidence::ProcessExited(0),
-            Evidence::ProcessExited(255),
-            Evidence::Signalled(9),
-            Evidence::LauncherGone,
-        ] {
-            assert_eq!(decode(encode(evidence)), Some(evidence));
-        }
-    }
 
     #[test]
     fn the_first_evidence_counts() {

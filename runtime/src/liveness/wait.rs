@@ -3,14 +3,15 @@
 use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::board::{self, Shown, Sight};
+use super::board::{self, Elsewhere, Shown, Sight};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::job::RankContext;
 use crate::rank::{Members, Rank};
 use crate::sync::event::Event;
 use crate::sys;
+use crate::transport::tcp::link::Cut;
 
 /// Whom a wait needs: the ranks whose death ends it.
 #[derive(Clone, Copy)]
@@ -36,6 +37,16 @@ pub(crate) enum Act {
     Any,
 }
 
+/// How long a rank that has seen a connection break waits for somebody who knows why.
+const EVIDENCE_GRACE: Duration = Duration::from_secs(1);
+const EVIDENCE_SLICE: Duration = Duration::from_millis(5);
+/// How long the end of a rank is kept back while the connection from it is still open: what it has sent counts.
+const DRAIN_GRACE: Duration = Duration::from_millis(700);
+
+/// How long a rank gets to say what it waits for, and how long all of them.
+const ANSWER_PATIENCE: Duration = Duration::from_millis(200);
+const REPORT_PATIENCE: Duration = Duration::from_secs(1);
+
 /// A wait: what for, whose death ends it, and how messages and the board describe it.
 #[derive(Clone, Copy)]
 pub(crate) struct WaitFor<'a> {
@@ -48,6 +59,18 @@ pub(crate) struct WaitFor<'a> {
     pub(crate) detail: Option<(&'static str, u64)>,
     /// Somebody without whom the wait can't end, where `needs` doesn't tell: asked at every look, for reports.
     pub(crate) blocker: &'a dyn Fn() -> Option<Rank>,
+}
+
+impl WaitFor<'_> {
+    /// Whether a member has to do something before this wait can end.
+    fn needs_now(&self, rank: Rank) -> bool {
+        match self.needs {
+            Needs::All => true,
+            Needs::One(needed) => rank == needed,
+            Needs::Those(needed) => needed(rank),
+            Needs::AnyOf(_) => false,
+        }
+    }
 }
 
 /// For waits whose `needs` tells, or of which nobody knows who ends them.
@@ -105,6 +128,33 @@ impl RankContext {
         ready: &mut dyn FnMut() -> Option<R>,
         location: &'static Location<'static>,
     ) -> Result<R> {
+        let mut watch = self.watch(event, what, location);
+        loop {
+            let ticket = event.announce();
+            let looked_ns = sys::time::monotonic_ns();
+            if let Some(value) = ready() {
+                return Ok(value);
+            }
+            match watch.look_from(looked_ns) {
+                Ok(slice) => event.sleep(ticket, Some(slice)),
+                Err(error) => {
+                    return match (error.kind(), ready()) {
+                        // What a lost rank did before it ended counts.
+                        (ErrorKind::PeerLost, Some(value)) => Ok(value),
+                        _ => Err(error),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Begins a wait that the caller sleeps in by itself; `event` is what others may nudge to make it look again.
+    pub(crate) fn watch<'a>(
+        &'a self,
+        event: &Event,
+        what: WaitFor<'a>,
+        location: &'static Location<'static>,
+    ) -> Watch<'a> {
         let segment = self.segment();
         let me = self.job_rank().0;
         if thread::current().id() != self.home_thread() {
@@ -112,66 +162,82 @@ impl RankContext {
         }
         // A rank that waits again has lived through what it met before.
         board::forget_mismatch(segment, me);
+        let shown = segment.offset_of(event).and_then(|offset| Shown::new(segment, me, offset, &what));
         let begun = Instant::now();
-        let offset = segment.offset_of(event);
-        let shown = offset.and_then(|offset| Shown::new(segment, me, offset, &what));
-        let mut suspect = Suspect::default();
+        Watch { context: self, what, location, begun, shown, suspect: Suspect::default(), undrained: None }
+    }
+
+    /// Who waits for whom, as one phrase per rank of the job. Ranks that share no memory with this one are asked, as long as
+    /// they answer soon.
+    #[cold]
+    pub(crate) fn report(&self, team: &Members) -> String {
+        let begun = Instant::now();
+        board::report(self.segment(), team, |job_rank| {
+            let wire = self.wire().filter(|wire| !wire.shares_memory(job_rank))?;
+            // One that does not answer must not keep those from being asked that would.
+            let asked = Instant::now();
+            let sight = wire.ask_sight(job_rank, &mut || {
+                let left = ANSWER_PATIENCE.checked_sub(asked.elapsed()).filter(|left| !left.is_zero());
+                match left.filter(|_| begun.elapsed() < REPORT_PATIENCE) {
+                    Some(left) => Ok(left),
+                    None => Err(Error::new(ErrorKind::Stalled, "asking")),
+                }
+            });
+            Some(sight.unwrap_or_else(|| "does not answer: it is stopped, or cut off".to_owned()))
+        })
+    }
+
+    /// How a rank has ended that somebody has lost already. Where ranks share no memory, that may become known a little later.
+    #[cold]
+    pub(crate) fn evidence_of(&self, job_rank: Rank) -> Option<Evidence> {
+        let begun = Instant::now();
         loop {
-            let ticket = event.announce();
-            let looked_ns = sys::time::monotonic_ns();
-            if let Some(value) = ready() {
-                return Ok(value);
+            match super::evidence(self.segment(), job_rank.0) {
+                None if self.wire().is_none() || self.launcher_is_gone() => return None,
+                None if EVIDENCE_GRACE < begun.elapsed() => return None,
+                None => thread::sleep(EVIDENCE_SLICE),
+                known => return known,
             }
-            if let Some(shown) = &shown {
-                shown.blocked_by(self.blocker_of(&what, shown));
-                shown.looked(looked_ns)
-            }
-            let lost = self.lost_of(&what);
-            // After the look at the living: a peer that has found a mismatch says so before it ends, and what a lost
-            // rank did before it ended counts.
-            let mismatch = shown.as_ref().and_then(|shown| self.mismatch_of(&what, shown, &mut suspect));
-            let mismatch = mismatch.or_else(|| lost.and_then(|_| self.mismatch_before(&what)));
-            if let Some(other) = mismatch {
-                board::note_mismatch(segment, me, &what);
-                return Err(base(ErrorKind::CollectiveMismatch, &what, location).other(other));
-            }
-            if let Some((rank, evidence)) = lost {
-                return match ready() {
-                    Some(value) => Ok(value),
-                    None => Err(base(ErrorKind::PeerLost, &what, location).lost(rank).evidence(evidence)),
-                };
-            }
-            let longest = match shown {
-                Some(_) => self.patience().slice(),
-                None => self.patience().unseen_slice(),
-            };
-            let slice = match self.limit() {
-                Some(limit) => match limit.checked_sub(begun.elapsed()) {
-                    Some(left) if !left.is_zero() => left.min(longest),
-                    _ => {
-                        let detail =
-                            what.detail.map_or(String::new(), |(name, value)| format!("{name} {value}; "));
-                        let note =
-                            format!("{limit:?} have passed; {detail}{}", board::report(segment, what.team));
-                        return Err(base(ErrorKind::Stalled, &what, location).note(note));
-                    }
-                },
-                None => longest,
-            };
-            event.sleep(ticket, Some(slice));
         }
+    }
+
+    /// The error of a call whose link to a member has broken: it names how the member has ended, once that is known.
+    #[cold]
+    pub(crate) fn cut(
+        &self,
+        cut: Cut,
+        what: &WaitFor<'_>,
+        rank: Rank,
+        location: &'static Location<'static>,
+    ) -> Error {
+        let why = match cut {
+            Cut::Ended(error) => return error,
+            Cut::Gone(why) => why,
+        };
+        let evidence = match self.evidence_of(what.team.job_rank(rank)) {
+            Some(evidence) => evidence,
+            None if self.launcher_is_gone() => Evidence::LauncherGone,
+            None => Evidence::Disconnected,
+        };
+        base(ErrorKind::PeerLost, what, location).lost(rank).evidence(evidence).note(why)
     }
 
     /// Somebody without whom the wait can't end, by its rank in the job.
     fn blocker_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>) -> Option<u32> {
-        let mut others = what.team.ranks().filter(|&rank| rank != what.team.rank());
-        let blocker = match what.needs {
-            Needs::One(rank) => Some(rank),
-            Needs::Those(needed) => others.find(|&rank| needed(rank)),
-            Needs::All => others.find(|&rank| !shown.meets(self.segment(), what.team.job_rank(rank).0)),
-            Needs::AnyOf(_) => (what.blocker)(),
+        let segment = self.segment();
+        let job_rank = |rank: Rank| what.team.job_rank(rank).0;
+        let needed = || what.team.ranks().filter(|&rank| rank != what.team.rank() && what.needs_now(rank));
+        let blocker = match (what.act, what.needs) {
+            (_, Needs::AnyOf(_)) => (what.blocker)(),
+            (_, Needs::One(rank)) => Some(rank),
+            // Somebody who waits in a different call comes first: it is what a mismatch is found by.
+            (Act::Collective, _) => needed()
+                .find(|&rank| shown.elsewhere(segment, job_rank(rank), what).is_some())
+                .or_else(|| needed().find(|&rank| !shown.meets(segment, job_rank(rank))))
+                .or_else(|| needed().next()),
+            (Act::Toward(_) | Act::Any, _) => needed().next(),
         };
-        blocker.map(|rank| what.team.job_rank(rank).0)
+        blocker.map(job_rank)
     }
 
     /// A rank that the wait needs and that has ended.
@@ -222,8 +288,9 @@ impl RankContext {
 
     /// What a peer does instead of coming to this collective call, once that is certain.
     ///
-    /// Certain means: the peer has looked at its own wait and found it unmet after this rank had begun to wait, and
-    /// both ranks have one thread only, see [`may_have_more_threads`](RankContext::may_have_more_threads). Then neither can come to the other's call. A peer that is stopped or
+    /// Certain means: each of the two needs the other, the peer has looked at its own wait and found it unmet after this rank had
+    /// begun to wait, and both ranks have one thread only. A peer that needs only others may be held up by a slow one, as in a
+    /// fence that this rank is through with. About threads see [`may_have_more_threads`](RankContext::may_have_more_threads). Then neither can come to the other's call. A peer that is stopped or
     /// slow does not look, and is not accused.
     fn mismatch_of(&self, what: &WaitFor<'_>, shown: &Shown<'_>, suspect: &mut Suspect) -> Option<String> {
         match what.act {
@@ -240,9 +307,13 @@ impl RankContext {
             return None;
         }
         let peers = what.team.job_ranks().iter().map(|rank| rank.0).filter(|&rank| rank != me);
-        let elsewhere =
-            peers.filter(|&rank| single(rank)).find_map(|rank| shown.elsewhere(segment, rank, what));
-        let Some((rank, sequence, looks)) = elsewhere else {
+        let needed = |&rank: &u32| what.team.rank_of(Rank(rank)).is_some_and(|rank| what.needs_now(rank));
+        let elsewhere = peers
+            .filter(|&rank| single(rank))
+            .filter(needed)
+            .filter_map(|rank| shown.elsewhere(segment, rank, what))
+            .find(|peer| peer.blocker == Some(me.into()));
+        let Some(Elsewhere { rank, sequence, looks, .. }) = elsewhere else {
             *suspect = Suspect::default();
             return None;
         };
@@ -272,7 +343,9 @@ impl RankContext {
         let process = |rank: u32| self.segment().record(rank).process.load(Ordering::Relaxed);
         let (mine, theirs) = (process(me), process(peer));
         if mine != theirs {
-            return [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(1));
+            // The agent is a thread that comes to no call.
+            let threads = 1 + u32::from(self.wire().is_some());
+            return [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(threads));
         }
         let segment = self.segment();
         let runs_a_rank = |thread: u32| {
@@ -283,6 +356,72 @@ impl RankContext {
                 .into_iter()
                 .any(|thread| !self.threads_before().contains(&thread) && !runs_a_rank(thread)),
             None => true,
+        }
+    }
+}
+
+/// A wait that has begun to sleep: what it shows to others, and what it has seen of them.
+pub(crate) struct Watch<'a> {
+    context: &'a RankContext,
+    what: WaitFor<'a>,
+    location: &'static Location<'static>,
+    begun: Instant,
+    shown: Option<Shown<'a>>,
+    suspect: Suspect,
+    /// Since when a rank that the wait needs is known to have ended, while what it has sent is still being read.
+    undrained: Option<Instant>,
+}
+
+impl Watch<'_> {
+    /// Looks at the living and the clock; gives how long the caller may sleep before it looks again.
+    ///
+    /// # Errors
+    /// Those of [`RankContext::wait`].
+    pub(crate) fn look(&mut self) -> Result<Duration> {
+        self.look_from(sys::time::monotonic_ns())
+    }
+
+    /// As `look`, for a caller that has looked at its condition at that time.
+    fn look_from(&mut self, looked_ns: u64) -> Result<Duration> {
+        let (context, what) = (self.context, &self.what);
+        let segment = context.segment();
+        if let Some(shown) = &self.shown {
+            shown.blocked_by(context.blocker_of(what, shown));
+            shown.looked(looked_ns)
+        }
+        let lost = context.lost_of(what);
+        // After the look at the living: a peer that has found a mismatch says so before it ends, and what a lost
+        // rank did before it ended counts.
+        let mismatch =
+            self.shown.as_ref().and_then(|shown| context.mismatch_of(what, shown, &mut self.suspect));
+        let mismatch = mismatch.or_else(|| lost.and_then(|_| context.mismatch_before(what)));
+        if let Some(other) = mismatch {
+            board::note_mismatch(segment, context.job_rank().0, what);
+            return Err(base(ErrorKind::CollectiveMismatch, what, self.location).other(other));
+        }
+        if let Some((rank, evidence)) = lost {
+            let drained = context.is_drained(what.team.job_rank(rank));
+            let since = *self.undrained.get_or_insert_with(Instant::now);
+            if drained || DRAIN_GRACE < since.elapsed() {
+                return Err(base(ErrorKind::PeerLost, what, self.location).lost(rank).evidence(evidence));
+            }
+            return Ok(EVIDENCE_SLICE);
+        }
+        let longest = match self.shown {
+            Some(_) => context.patience().slice(),
+            None => context.patience().unseen_slice(),
+        };
+        match context.limit() {
+            Some(limit) => match limit.checked_sub(self.begun.elapsed()) {
+                Some(left) if !left.is_zero() => Ok(left.min(longest)),
+                _ => {
+                    let detail =
+                        what.detail.map_or(String::new(), |(name, value)| format!("{name} {value}; "));
+                    let note = format!("{limit:?} have passed; {detail}{}", context.report(what.team));
+                    Err(base(ErrorKind::Stalled, what, self.location).note(note))
+                }
+            },
+            None => Ok(longest),
         }
     }
 }

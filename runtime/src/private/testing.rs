@@ -88,7 +88,16 @@ fn launcher(ranks: u32, name: &str) {
     let program = std::env::current_exe().expect("a running program has a path").into_os_string();
     let arguments = arguments(name).map(Into::into).to_vec();
     let transport = Transport::Shm;
-    let status = launch(&Launch { ranks, limit: Some(LIMIT), tags: Tags::On, transport, program, arguments });
+    let status = launch(&Launch {
+        ranks,
+        limit: Some(LIMIT),
+        tags: Tags::On,
+        transport,
+        ranks_per_node: None,
+        bind: None,
+        program,
+        arguments,
+    });
     assert!(status == 0, "the job ended with status {status}");
 }
 

@@ -6,6 +6,7 @@ pub(crate) mod event;
 pub(crate) mod exposure;
 pub(crate) mod guard;
 pub(crate) mod marks;
+pub(crate) mod notices;
 pub(crate) mod phases;
 pub(crate) mod primitive;
 pub(crate) mod registers;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Members, Rank, Team};
+use super::{Ground, Members, Rank, Team};
 use crate::element::{Basic, Operation};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness::WaitFor;
@@ -89,9 +89,9 @@ pub(super) struct Call {
     pub(super) name: &'static str,
     words: [u64; NAME_BYTES / 8],
     /// The root, or the operation: shown in messages.
-    argument: u64,
+    pub(super) argument: u64,
     /// The sum of signatures tells whether all members came for the same call.
-    signature: u64,
+    pub(super) signature: u64,
 }
 
 impl Call {
@@ -265,14 +265,17 @@ impl Team {
             Some(_) => group,
             None => Vec::new(),
         };
-        // The first member of each group makes its block and names it to all.
+        // The first member of each group makes its block, where all share memory, and names it to all.
         let leader = group.first().copied();
-        let block = match leader == Some(self.rank()) {
+        let leads = leader == Some(self.rank());
+        let is_mapped = group.iter().all(|&rank| self.context.shares_memory(self.members.job_rank(rank)));
+        let block = match leads && is_mapped {
             true => Some(self.context.allocate(name, Place::bytes(group.len() as u32))),
             false => None,
         };
         let offer = match &block {
             Some(Ok(block)) => [self.context.fresh_id(), block.offset()],
+            None if leads => [self.context.fresh_id(), 0],
             Some(Err(_)) | None => [0, 0],
         };
         let offers = match self.allgather_bytes(name, &encode(&offer)) {
@@ -297,7 +300,10 @@ impl Team {
         Ok(Some(Team {
             context: Arc::clone(&self.context),
             members: Arc::new(Members::new(id, Rank(me), job_ranks)),
-            place: Place::new(offset, group.len() as u32),
+            ground: match is_mapped {
+                true => Ground::Mapped(Place::new(offset, group.len() as u32)),
+                false => Ground::Wired,
+            },
             block,
             round: Cell::new(0),
             windows: RefCell::default(),
@@ -335,20 +341,24 @@ impl Team {
         mut take: impl FnMut(Rank, &[AtomicU64], Range<usize>, usize),
     ) -> Result<()> {
         let segment = self.context.segment();
-        let per_round = self.place.chunk_bytes / item_bytes;
+        let place = match &self.ground {
+            Ground::Mapped(place) => place,
+            Ground::Wired => return self.exchange_wired(call, (count, item_bytes), bring, take),
+        };
+        let per_round = place.chunk_bytes / item_bytes;
         let mut at = 0;
         loop {
             let set = self.round.get() as usize % SETS;
             let part = |total: usize| at.min(total)..total.min(at + per_round);
-            bring(self.place.data(segment, set, self.rank()), part(count));
+            bring(place.data(segment, set, self.rank()), part(count));
             self.meet(call, count as u64)?;
             let mut longest = 0;
             for rank in self.ranks() {
-                let total = self.place.slot(segment, set, rank).length.load(Ordering::Relaxed) as usize;
+                let total = place.slot(segment, set, rank).length.load(Ordering::Relaxed) as usize;
                 longest = longest.max(total);
                 let items = part(total);
                 if !items.is_empty() {
-                    take(rank, self.place.data(segment, set, rank), items, total);
+                    take(rank, place.data(segment, set, rank), items, total);
                 }
             }
             at += per_round;
@@ -362,9 +372,13 @@ impl Team {
     #[track_caller]
     #[inline]
     pub(super) fn meet(&self, call: Call, length: u64) -> Result<()> {
+        let place = match &self.ground {
+            Ground::Mapped(place) => place,
+            Ground::Wired => return self.meet_wired(call, length, &[]).map(|_| ()),
+        };
         let segment = self.context.segment();
         let set = self.round.get() as usize % SETS;
-        let slot = self.place.slot(segment, set, self.rank());
+        let slot = place.slot(segment, set, self.rank());
         // Relaxed: published by the arrival, all four.
         for (place, word) in slot.call.iter().zip(call.words) {
             place.store(word, Ordering::Relaxed);
@@ -373,16 +387,16 @@ impl Team {
         slot.length.store(length, Ordering::Relaxed);
         slot.signature.store(call.signature, Ordering::Relaxed);
         self.round.set(self.round.get() + 1);
-        let barrier = &self.place.block(segment).barrier;
+        let barrier = &place.block(segment).barrier;
         let outcome = match barrier.arrive(self.size(), call.signature) {
             Arrival::Last(outcome) => outcome,
-            Arrival::Refused => return Err(self.refused(call)),
+            Arrival::Refused => return Err(self.refused(place, call)),
             Arrival::Early(generation) => {
                 let what = WaitFor::collective(call.name, &self.members, self.round.get());
                 let mut broken_since = None;
                 let passed = || match barrier.passed(generation) {
                     // The wait itself finds who is where, and says it better than the barrier does.
-                    Some(Outcome::Broken) if self.is_elsewhere() => {
+                    Some(Outcome::Broken) if self.is_elsewhere(place) => {
                         let since = broken_since.get_or_insert_with(Instant::now);
                         (MISMATCH_GRACE < since.elapsed()).then_some(Outcome::Broken)
                     }
@@ -391,8 +405,8 @@ impl Team {
                 match self.context.wait(barrier.event(), what, passed) {
                     Ok(outcome) => outcome,
                     // Whoever has found the different call may have left since.
-                    Err(error) if error.kind() == ErrorKind::PeerLost && self.is_elsewhere() => {
-                        return Err(self.refused(call));
+                    Err(error) if error.kind() == ErrorKind::PeerLost && self.is_elsewhere(place) => {
+                        return Err(self.refused(place, call));
                     }
                     Err(error) => {
                         let cause = match error.kind() {
@@ -408,37 +422,33 @@ impl Team {
         };
         match outcome {
             Outcome::Agreed => Ok(()),
-            Outcome::Mismatched => Err(self.mismatched(call, length, set)),
-            Outcome::Broken => Err(self.broken(call)),
+            Outcome::Mismatched => Err(self.mismatched(place, call, length, set)),
+            Outcome::Broken => Err(self.broken(place, call)),
         }
     }
 
     /// Whether a member has found another one in a different call.
-    fn is_elsewhere(&self) -> bool {
-        let barrier = &self.place.block(self.context.segment()).barrier;
+    fn is_elsewhere(&self, place: &Place) -> bool {
+        let barrier = &place.block(self.context.segment()).barrier;
         barrier.broken_by().is_some_and(|(_, cause)| cause == Cause::Elsewhere)
     }
 
     /// The error of a call that met different ones: it names the first member that came for something else.
     #[cold]
     #[track_caller]
-    fn mismatched(&self, call: Call, length: u64, set: usize) -> Error {
+    fn mismatched(&self, place: &Place, call: Call, length: u64, set: usize) -> Error {
         let segment = self.context.segment();
         let error = Error::new(ErrorKind::CollectiveMismatch, call.name).caller(self.rank());
         // All members have made the same number of rounds, so all have written the same set.
         let other = self
             .ranks()
-            .map(|rank| (rank, self.place.slot(segment, set, rank)))
+            .map(|rank| (rank, place.slot(segment, set, rank)))
             .find(|(_, slot)| slot.signature.load(Ordering::Relaxed) != call.signature);
-        let describe = |argument: u64, length: u64| format!("argument {argument}, {length} elements");
         match other {
             Some((rank, slot)) => {
-                let name = load_name(&slot.call);
-                let theirs =
-                    describe(slot.argument.load(Ordering::Relaxed), slot.length.load(Ordering::Relaxed));
-                error
-                    .other(format!("{name} ({theirs}) by rank {rank}"))
-                    .note(format!("this call has {}", describe(call.argument, length)))
+                let (argument, theirs) =
+                    (slot.argument.load(Ordering::Relaxed), slot.length.load(Ordering::Relaxed));
+                differs(error, rank, (&load_name(&slot.call), argument, theirs), (call.argument, length))
             }
             None => error.note("the members' calls differ"),
         }
@@ -447,25 +457,24 @@ impl Team {
     /// The error of a call that a member gave up while this one was waiting in it.
     #[cold]
     #[track_caller]
-    fn broken(&self, call: Call) -> Error {
+    fn broken(&self, place: &Place, call: Call) -> Error {
         let segment = self.context.segment();
-        match self.place.block(segment).barrier.broken_by() {
+        match place.block(segment).barrier.broken_by() {
             // The time limit is the same for all members, and what one could not get is missing for all.
             Some((_, Cause::Stalled)) => {
-                let note =
-                    format!("a member gave up waiting; {}", crate::liveness::report(segment, &self.members));
+                let note = format!("a member gave up waiting; {}", self.context.report(&self.members));
                 Error::new(ErrorKind::Stalled, call.name).caller(self.rank()).note(note)
             }
-            _ => self.refused(call),
+            _ => self.refused(place, call),
         }
     }
 
     /// The error of a call on a team that is out of use.
     #[cold]
     #[track_caller]
-    fn refused(&self, call: Call) -> Error {
+    fn refused(&self, place: &Place, call: Call) -> Error {
         let segment = self.context.segment();
-        let broken_by = self.place.block(segment).barrier.broken_by();
+        let broken_by = place.block(segment).barrier.broken_by();
         let member = broken_by.and_then(|(job_rank, _)| self.members.rank_of(Rank(job_rank)));
         if let (Some((_, Cause::Elsewhere)), Some(rank)) = (broken_by, member) {
             // That comes before whatever its finder did next: it may have left.
@@ -486,6 +495,15 @@ impl Team {
             }
         }
     }
+}
+
+/// Adds to the error of a call what a member came for instead: its name, argument and length.
+pub(super) fn differs(error: Error, rank: Rank, theirs: (&str, u64, u64), own: (u64, u64)) -> Error {
+    let describe = |argument: u64, length: u64| format!("argument {argument}, {length} elements");
+    let (name, argument, length) = theirs;
+    error
+        .other(format!("{name} ({}) by rank {rank}", describe(argument, length)))
+        .note(format!("this call has {}", describe(own.0, own.1)))
 }
 
 fn encode(words: &[u64; 2]) -> [u8; 16] {

@@ -5,6 +5,7 @@ mod collective;
 #[cfg(test)]
 mod tests;
 mod windows;
+mod wired;
 
 pub(crate) use collective::create_root;
 pub(crate) use windows::{Mover, OpenEpochs};
@@ -37,7 +38,7 @@ use crate::transport::shm::segment::Segment;
 pub struct Team {
     context: Arc<RankContext>,
     members: Arc<Members>,
-    place: collective::Place,
+    ground: Ground,
     /// The memory of the team, at the member that made it.
     block: Option<Block>,
     /// Rounds of data that the team has exchanged.
@@ -46,14 +47,26 @@ pub struct Team {
     windows: RefCell<Vec<Weak<OpenEpochs>>>,
 }
 
+/// How the members of a team come together.
+enum Ground {
+    /// In memory that all of them share.
+    Mapped(collective::Place),
+    /// By messages.
+    Wired,
+}
+
 impl Team {
     /// The team of the whole job, whose block the creator of the segment has made.
     pub(crate) fn root(context: Arc<RankContext>) -> Team {
         let size = context.segment().size();
         let block = context.segment().header().root_block.load(Ordering::Acquire);
         let members = Members::new(0, context.job_rank(), (0..size).map(Rank).collect());
+        let ground = match members.ranks().all(|rank| context.shares_memory(rank)) {
+            true => Ground::Mapped(collective::Place::new(block, size)),
+            false => Ground::Wired,
+        };
         Team {
-            place: collective::Place::new(block, size),
+            ground,
             members: Arc::new(members),
             block: None,
             round: Cell::new(0),
@@ -105,7 +118,15 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        let offset = self.place.offset();
+        let offset = match (&self.ground, self.context.wire()) {
+            (Ground::Mapped(place), _) => place.offset(),
+            (Ground::Wired, wire) => {
+                if let Some(wire) = wire {
+                    wire.mailbox().forget(self.id());
+                }
+                return;
+            }
+        };
         // Release: pairs with the Acquire below: a member that has left touches the block no more.
         self.context.segment().shared::<TeamBlock>(offset).left.fetch_add(1, Ordering::Release);
         let Some(block) = self.block.take() else { return };

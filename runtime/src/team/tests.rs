@@ -233,7 +233,10 @@ fn the_memory_of_a_kept_team_is_not_used_again() {
         })
         .unwrap();
     let [(first, other), (second, _)]: [_; 2] = teams.try_into().unwrap();
-    let place = first.place.offset();
+    let place = match &first.ground {
+        super::Ground::Mapped(place) => place.offset(),
+        super::Ground::Wired => unreachable!("threads share memory"),
+    };
     // The maker gives its handle up, and both programs have returned: the other handle is still there.
     drop(first);
     let context = std::sync::Arc::clone(other.context());

@@ -120,6 +120,8 @@ impl Team {
         let open = self.windows.borrow().iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
         let movers: Vec<Arc<dyn Mover>> = open.iter().filter_map(|open| open.mover()).collect();
         movers.iter().for_each(|mover| mover.publish());
+        // What a fence phase has sent to ranks without shared memory may be on its way still.
+        self.complete_links(CALL)?;
         self.meet(CALL, 0)?;
         movers.iter().for_each(|mover| mover.import());
         Ok(())

@@ -15,7 +15,7 @@ use crate::team::{Rank, Team};
 use crate::trace;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
-pub use raw::{Atomicity, LocalView, LocalViewMut, Moved, Unexposed};
+pub use raw::{Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Unexposed};
 pub use regions::Region;
 
 /// Memory of every rank of a team that the ranks can access in epochs.
@@ -240,6 +240,39 @@ impl<T: Element> Window<T> {
     pub fn store(&mut self, index: usize, value: T) -> Result<()> {
         self.raw.reclaim_leaked_views();
         self.raw.store("store", index, value)
+    }
+
+    /// Waits until so many puts have been counted by a counter of this rank, and takes them from it: what these puts have
+    /// brought is there (`load`, and a view as soon as its origins' locks are given back).
+    ///
+    /// A counter counts what [`put_notify`](crate::LockAllEpoch::put_notify) of any rank names it for. Each window has
+    /// [`COUNTERS`](crate::COUNTERS) of them at each rank, all zero at first. In an epoch the same call is the epoch's.
+    ///
+    /// ```
+    /// use rma::{Rank, Window};
+    /// rma::spawn(3, |team| {
+    ///     let window = Window::<u64>::allocate(team, 3)?;
+    ///     let me = team.rank();
+    ///     window.lock_all(|epoch| {
+    ///         for target in team.ranks() {
+    ///             epoch.put_notify(target, me.index(), u64::from(me.0) + 1, 0)?;
+    ///         }
+    ///         // No barrier: three puts have come, whoever they are from.
+    ///         epoch.wait_notified(0, 3)?;
+    ///         assert_eq!((epoch.load(0)?, epoch.load(1)?, epoch.load(2)?), (1, 2, 3));
+    ///         Ok(())
+    ///     })
+    /// })?.into_iter().collect::<rma::Result<()>>()?;
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `OutOfBounds` if there is no such counter; `StoreDuringUpdate` while a local view of the window lives; `PeerLost` when no
+    /// other rank is left to put, `Stalled`.
+    #[track_caller]
+    pub fn wait_notified(&self, counter: usize, arrivals: usize) -> Result<()> {
+        self.raw.hook("wait_notified", None, || None);
+        self.raw.wait_notified(counter, arrivals)
     }
 
     /// This rank's part as a slice, for reading. Locks of other ranks wait while the view lives, and this call for theirs.

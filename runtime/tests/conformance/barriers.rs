@@ -9,7 +9,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_window_barrier_is_a_fence_of_every_open_phase, [2, 3]),
     case!(a_window_barrier_meets_open_epochs, [2, 3]),
     case!(the_plain_barrier_is_not_the_window_barrier, [2, 3]),
-    case!(a_barrier_does_not_keep_others_from_the_memory, [2]),
+    case!(a_barrier_does_not_keep_others_from_the_memory, [2]).many_rounds(),
     case!(only_the_window_barrier_moves_what_was_put, [2, 3]).over_its_own_memory(),
 ];
 

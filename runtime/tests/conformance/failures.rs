@@ -11,7 +11,7 @@ use crate::{Case, Outcome, SURVIVED, case, grace, kind_of, stalled, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_killed_holder_ends_the_wait, [3]).surviving(2),
-    case!(a_killed_origin_ends_the_wait, [2]).surviving(1),
+    case!(a_killed_origin_ends_the_wait, [2]).surviving(1).processes(),
     case!(a_killed_rank_ends_a_fence, [3]).surviving(2),
     case!(a_killed_owner_ends_a_start, [2]).surviving(1),
     case!(memory_of_a_killed_peer_is_the_own_again, [2]).surviving(1).one_copy(),
@@ -19,7 +19,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(posts_need_nobody, [3]).processes(),
     case!(a_stopped_target_is_written_to, [2]).processes(),
     case!(a_rank_that_finished_is_no_holder, [3]),
-    case!(a_deadlock_is_shown_as_a_cycle, [3]).one_copy(),
+    case!(a_deadlock_is_shown_as_a_cycle, [3]).one_copy().mapped(),
 ];
 
 /// Tells every rank the process of every rank.

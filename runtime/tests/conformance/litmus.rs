@@ -8,9 +8,9 @@ use rma::{Info, LockKind, Origins, Rank, Sum, Team, Window};
 use crate::{Case, Outcome, case, has_time, is_full};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(what_is_put_before_complete_is_there_after_wait, [2]),
-    case!(a_flag_put_after_a_flush_is_not_seen_before_the_data, [2]),
-    case!(of_two_flushed_puts_one_is_seen_by_the_other_rank, [2]),
+    case!(what_is_put_before_complete_is_there_after_wait, [2]).many_rounds(),
+    case!(a_flag_put_after_a_flush_is_not_seen_before_the_data, [2]).many_rounds(),
+    case!(of_two_flushed_puts_one_is_seen_by_the_other_rank, [2]).many_rounds(),
 ];
 
 /// Rounds of a full run, and at most in others.

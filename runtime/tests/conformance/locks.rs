@@ -9,8 +9,8 @@ use crate::{Case, Outcome, case, grace, has_time, kind_of, stalled, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(the_next_holder_sees_the_put, [2]),
-    case!(no_increment_is_lost, [2, 4]),
-    case!(readers_never_see_half_a_write, [3]),
+    case!(no_increment_is_lost, [2, 4]).many_rounds(),
+    case!(readers_never_see_half_a_write, [3]).many_rounds(),
     case!(shared_holders_hold_together, [4]),
     case!(a_second_exclusive_holder_waits, [2]),
     case!(owners_lock_their_own_window, [4]),
@@ -20,7 +20,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(styles_do_not_overlap_but_follow_each_other, [2]),
     case!(a_waiting_writer_is_served, [4]),
     case!(locks_need_no_target, [2]).one_copy(),
-    case!(several_locks_in_a_global_order, [3]),
+    case!(several_locks_in_a_global_order, [3]).many_rounds(),
     case!(local_views_exclude_locks, [2]),
     case!(a_lock_excludes_local_views, [2]),
     case!(a_leaked_view_is_given_back, [2]),

@@ -1,7 +1,7 @@
 //! One suite for every transport and rank count. Never knows how a transport works: a case is a body that every rank runs.
 //!
-//! On `local` a case's ranks are threads of this process; on `shm` this binary starts `rma-run`, which starts this binary again
-//! as every rank, as real processes. Every run of a case has a hard limit, after which it fails; every blocking call of
+//! On `local` a case's ranks are threads of this process; otherwise this binary starts `rma-run`, which starts this binary again
+//! as every rank, as real processes: that share memory, that share none (`tcp`), or two and two of which do (`mixed`). Every run of a case has a hard limit, after which it fails; every blocking call of
 //! a case has the time limit of its job, so that a case that hangs says who waits for whom.
 //!
 //! Legs that the requirements name and that do not exist yet; a claim below holds for the legs that exist:
@@ -10,8 +10,8 @@
 //! |---|---|---|
 //! | local (threads) | yes | `Transport::Local` |
 //! | shm (processes, one segment) | yes | `Transport::Shm` |
-//! | tcp | no | one more `Transport` here |
-//! | shm and tcp mixed | no | one more `Transport` here |
+//! | tcp | yes, with the most ranks of each case | `Transport::Tcp` |
+//! | shm and tcp mixed | yes, with the most ranks of each case that has three | `Transport::Mixed` |
 //! | memory model separate, lazy | yes: what memory of the caller is | `Memory::Caller` |
 //! | memory model separate, eager and poison | no | environment of the run |
 //! | progress agent (thread, polling) | no: mapped memory needs none | environment of the run |
@@ -38,6 +38,7 @@ mod list;
 mod litmus;
 mod locks;
 mod messages;
+mod notified;
 mod parts;
 mod passive;
 mod pscw;
@@ -65,6 +66,20 @@ type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 enum Transport {
     Local,
     Shm,
+    Tcp,
+    Mixed,
+}
+
+impl Transport {
+    /// What the launcher is told.
+    fn options(self) -> [&'static str; 2] {
+        match self {
+            Transport::Local => ["--transport", "local"],
+            Transport::Shm => ["--transport", "shm"],
+            Transport::Tcp => ["--transport", "tcp"],
+            Transport::Mixed => ["--ranks-per-node", "2"],
+        }
+    }
 }
 
 /// What the windows lie in that a case allocates.
@@ -105,6 +120,7 @@ struct Case {
     transports: &'static [Transport],
     memories: &'static [Memory],
     ending: Ending,
+    many_rounds: bool,
     /// What the job makes of info values, leg by leg; see `Job::info`.
     infos: &'static [&'static str],
     body: fn(&Team) -> Outcome,
@@ -114,7 +130,9 @@ struct Case {
 // covers: RMA-INFO-07
 const FORCED: &str = "force_info=strong";
 
-const BOTH: &[Transport] = &[Transport::Local, Transport::Shm];
+const ALL: &[Transport] = &[Transport::Local, Transport::Shm, Transport::Tcp, Transport::Mixed];
+const MAPPED: &[Transport] = &[Transport::Local, Transport::Shm];
+const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mixed];
 // covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
@@ -129,9 +147,10 @@ impl Case {
         Case {
             name,
             ranks,
-            transports: BOTH,
+            transports: ALL,
             memories: EITHER,
             ending: Ending::Well,
+            many_rounds: false,
             infos: &["", FORCED],
             body,
         }
@@ -139,7 +158,7 @@ impl Case {
 
     /// A case in which ranks die, which threads can't, and this many survive.
     const fn surviving(self, survivors: usize) -> Case {
-        Case { transports: &[Transport::Shm], ending: Ending::Survived(survivors), ..self }
+        Case { transports: PROCESSES, ending: Ending::Survived(survivors), ..self }
     }
 
     /// A case in which a rank ends with an error that contains this.
@@ -147,7 +166,19 @@ impl Case {
         Case { ending: Ending::Fails(text), ..self }
     }
 
-    /// A case that stops or watches processes.
+    /// A case about what is so only while ranks share memory: that a transfer is done when it returns, that a rank sees what
+    /// the others wait for; or about what is refused over connections so far: run-time datatypes, elements that are combined
+    /// under a guard, attached memory.
+    const fn mapped(self) -> Case {
+        Case { transports: MAPPED, ..self }
+    }
+
+    /// A case of so many rounds that it belongs to the long checks where each round is a message.
+    const fn many_rounds(self) -> Case {
+        Case { many_rounds: true, ..self }
+    }
+
+    /// A case whose ranks are processes that share memory, as it stops one that others go on to reach.
     const fn processes(self) -> Case {
         Case { transports: &[Transport::Shm], ..self }
     }
@@ -173,8 +204,13 @@ impl Case {
     fn runs(&'static self) -> impl Iterator<Item = Run> {
         let whole = is_full();
         let most = self.ranks.iter().copied().max();
-        let sampled = move |run: &Run| {
-            Some(run.ranks) == most && (run.transport == Transport::Local || self.transports.len() == 1)
+        let sampled =
+            move |run: &Run| Some(run.ranks) == most && Some(&run.transport) == self.transports.first();
+        // Two and two share memory only if there is a third.
+        let possible = |run: &Run| run.transport != Transport::Mixed || 2 < run.ranks;
+        let wired = move |run: &Run| {
+            let elsewhere = matches!(run.transport, Transport::Tcp | Transport::Mixed);
+            !elsewhere || whole || (Some(run.ranks) == most && !self.many_rounds)
         };
         let memories = self.memories.iter().map(|&memory| (memory, ""));
         let infos = self.infos.iter().map(|&info| (Memory::Runtime, info));
@@ -182,6 +218,7 @@ impl Case {
             let runs = self.ranks.iter().flat_map(move |&ranks| {
                 self.transports.iter().map(move |&transport| Run { ranks, transport, memory, info })
             });
+            let runs = runs.filter(possible).filter(wired);
             let is_variant = memory == Memory::Caller || info == FORCED;
             runs.filter(move |run| !is_variant || whole || sampled(run))
         })
@@ -217,6 +254,7 @@ const TABLES: &[&[Case]] = &[
     parts::CASES,
     locks::CASES,
     passive::CASES,
+    notified::CASES,
     atomics::CASES,
     visibility::CASES,
     copies::CASES,
@@ -271,7 +309,7 @@ fn main() -> ExitCode {
             let begun = Instant::now();
             let outcome = match transport {
                 Transport::Local => run_threads(case, run),
-                Transport::Shm => run_processes(case, run),
+                Transport::Shm | Transport::Tcp | Transport::Mixed => run_processes(case, run),
             };
             let took = begun.elapsed().as_millis();
             match outcome {
@@ -290,7 +328,7 @@ fn main() -> ExitCode {
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
     println!(
-        "legs that do not exist yet: tcp, shm+tcp, memory model separate (eager, poison), progress agent, checked mode"
+        "legs that do not exist yet: memory model separate (eager, poison), progress agent, checked mode"
     );
     ExitCode::from(u8::from(failures != 0))
 }
@@ -331,8 +369,9 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
 fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut job = Command::new(env!("CARGO_BIN_EXE_rma-run"))
+        .args(["-n", &run.ranks.to_string(), "--tag-output"])
+        .args(run.transport.options())
         .env("RMA_INFO", run.info)
-        .args(["-n", &run.ranks.to_string(), "--tag-output", "--transport", "shm"])
         .args(["--timeout", &PATIENT.as_secs().to_string()])
         .arg(own)
         .args([RANK_OF, case.name])

@@ -6,7 +6,7 @@ use crate::{Case, FORCED, Outcome, case, grace, kind_of, stalled, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_start_waits_for_the_post, [2]),
-    case!(stores_before_a_post_are_got, [2]),
+    case!(stores_before_a_post_are_got, [2]).many_rounds(),
     case!(waits_see_every_round, [2]),
     case!(buffers_are_free_after_complete, [2]),
     case!(starts_and_completes_pair_up, [2]),

@@ -30,8 +30,8 @@ use crate::{Case, Outcome, case, is_full};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_window_may_be_larger_than_the_shared_memory_file_system, [2]).one_copy(),
-    case!(four_thousand_windows_at_once, [2]).one_copy(),
-    case!(windows_by_the_thousand_come_and_go, [2]).one_copy(),
+    case!(four_thousand_windows_at_once, [2]).many_rounds().one_copy(),
+    case!(windows_by_the_thousand_come_and_go, [2]).many_rounds().one_copy(),
     case!(flushes_need_nobody, [3]),
     case!(strided_origins_may_begin_anywhere, [2]),
     case!(memory_stays_the_same_over_many_epochs, [2]).processes(),

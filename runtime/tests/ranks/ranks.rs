@@ -29,6 +29,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "descriptors" => descriptors(),
         "barriers" => barriers(team, parse(arguments, 0)),
         "forever" => forever(team),
+        "meeting" => meeting(team, parse(arguments, 0)),
         "exit" => exit(team, parse(arguments, 0), parse(arguments, 1)),
         "fail" => fail(team, parse(arguments, 0)),
         "panic" => panic_at(team, parse(arguments, 0)),
@@ -128,6 +129,20 @@ fn barriers(team: &Team, count: u32) -> Outcome {
         team.barrier()?;
     }
     say(&format!("rank {} is done and used {} ms", team.rank(), cpu_ms()?));
+    Ok(())
+}
+
+/// Meets for some time.
+fn meeting(team: &Team, milliseconds: u64) -> Outcome {
+    team.barrier()?;
+    say(&format!("rank {} runs as process {}", team.rank(), std::process::id()));
+    let begun = Instant::now();
+    let mut sum = [0_u32];
+    while sum[0] == 0 {
+        sum = [u32::from(Duration::from_millis(milliseconds) < begun.elapsed())];
+        team.allreduce(&mut sum, Sum)?;
+    }
+    say(&format!("rank {} has met", team.rank()));
     Ok(())
 }
 

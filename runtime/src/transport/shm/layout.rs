@@ -57,6 +57,8 @@ pub(crate) struct Record {
     pub(crate) home_thread: AtomicU32,
     /// The number of the rank's end: the earliest end explains the later ones.
     pub(crate) end_order: AtomicU32,
+    /// Told when something has come from a rank that shares no memory with this one.
+    pub(crate) mail: Event,
     /// What the rank waits for.
     pub(crate) board: Board,
     /// What another rank has found out about the wait of this one.

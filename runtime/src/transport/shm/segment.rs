@@ -18,7 +18,7 @@ pub(crate) use crate::sys::memory::page_bytes;
 use crate::sys::memory::{self, Mapping};
 
 /// Says "segment of this runtime, this layout". The last byte counts layouts.
-const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x02");
 
 /// Address space of a segment: as much of this as the process may map, halved down to the minimum.
 const RESERVATION_MAX_BYTES: u64 = 1 << 40;
@@ -30,6 +30,9 @@ const CHECKED_COMMIT_BYTES: u64 = 1 << 20;
 /// What a checked commit leaves to everybody else: so many times what it takes, at most so many bytes.
 const MARGIN_FACTOR: u64 = 8;
 const MARGIN_MAX_BYTES: u64 = 64 << 20;
+
+/// Identities that one segment can give before they meet those of the next one.
+const NODE_SHIFT: u32 = 40;
 
 /// Alignment of every block: a cache line, and at least every basic type.
 pub(crate) const BLOCK_ALIGNMENT: u64 = 64;
@@ -274,6 +277,12 @@ impl Segment {
     pub(crate) fn release(&self, offset: u64, len: u64) {
         // If the system refuses, the memory stays in use until the job ends; nothing else depends on it.
         let _ = memory::release(&self.file, offset, len);
+    }
+
+    /// Numbers teams and windows from here on, so that the identities of two segments of one job differ.
+    pub(crate) fn number_from(&self, node: u32) {
+        // Relaxed: nobody else has the segment yet.
+        self.header().ids.store(u64::from(node) << NODE_SHIFT, Ordering::Relaxed);
     }
 
     /// A fresh identity for a team or window, unique in the job.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU32;
 use crate::sync::event::Event;
 use crate::sync::exposure::{Exposure, Origin, Part};
 use crate::sync::guard::Guard;
+use crate::sync::notices::Notices;
 use crate::sync::phases::{Broken, Phases};
 use crate::sync::state_word::{Slot, StateWord};
 use crate::transport::shm::layout::RANKS_MAX;
@@ -28,6 +29,19 @@ pub(super) struct Control {
     pub(super) fate: Lines<Fate>,
     /// Who is changing elements of the rank's memory that no instruction changes at once.
     pub(super) guards: Lines<[Stripe; STRIPES]>,
+    /// Puts that have arrived and were to be counted.
+    pub(super) notices: Lines<[Notice; NOTICES]>,
+}
+
+/// Counters that a window has at each rank.
+pub(super) const NOTICES: usize = 8;
+
+/// A counter of puts.
+#[repr(C)]
+pub(super) struct Notice {
+    pub(super) count: Notices,
+    /// Notified when a put has been counted.
+    pub(super) told: Event,
 }
 
 #[repr(C)]
@@ -63,6 +77,8 @@ pub(super) struct Exposed {
 #[repr(C)]
 pub(super) struct Fences {
     pub(super) phases: Phases,
+    /// The flags that ranks without shared memory have raised for this one: one rank in each round.
+    pub(super) inbox: Phases,
     /// Notified when a rank has signalled this one.
     pub(super) arrivals: Event,
 }

@@ -23,7 +23,7 @@ use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
 use crate::team::{Mover, OpenEpochs};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::BLOCK_ALIGNMENT;
+use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Segment};
 
 /// Bytes of the two copies that are compared at a time.
 const COMPARED_BYTES: usize = 1024;
@@ -178,6 +178,11 @@ impl Marked {
     #[inline(always)]
     fn of(self, context: &RankContext, bytes: usize) -> Marks<'_> {
         Marks::new(context.segment().shared_slice(self.offset, self.words), bytes)
+    }
+
+    /// Marks bytes of the window of this length.
+    pub(super) fn note(self, segment: &Segment, bytes: usize, start: usize, len: usize) {
+        Marks::new(segment.shared_slice(self.offset, self.words), bytes).add(start, len);
     }
 
     /// Where the words end.

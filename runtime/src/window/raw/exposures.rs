@@ -94,6 +94,7 @@ impl RawWindow {
             }
         }
         own.exposure.0.posted.notify();
+        self.ring();
         Ok(())
     }
 
@@ -325,10 +326,14 @@ impl RawWindow {
             self.promise(at, Style::Start, terms);
             return Ok(());
         }
-        match (self.try_start(at), terms.info) {
-            (Ok(()), _) => {}
-            (Err(refusal), Info::NoCheck) => return Err(self.broken_start_promise(call, at, refusal)),
-            (Err(_), _) => self.await_start(call, at)?,
+        if self.targets[at].remote {
+            self.ask_to_start(call, at, terms.info != Info::NoCheck)?;
+        } else {
+            match (self.try_start(at), terms.info) {
+                (Ok(()), _) => {}
+                (Err(refusal), Info::NoCheck) => return Err(self.broken_start_promise(call, at, refusal)),
+                (Err(_), _) => self.await_start(call, at)?,
+            }
         }
         self.open.started.set(self.open.started.get() + 1);
         Ok(())
@@ -403,9 +408,36 @@ impl RawWindow {
         self.context.leave_open(self.error(ErrorKind::EpochStillOpen, "iwait").note(note));
     }
 
+    /// Asks a target that shares no memory with this rank to be admitted.
+    #[track_caller]
+    fn ask_to_start(&self, call: &'static str, at: usize, waits: bool) -> Result<()> {
+        match self.start_remote(call, at, waits)? {
+            Ok((number, part)) => {
+                self.started_remote(at, number, part);
+                Ok(())
+            }
+            Err(refusal) => Err(self.broken_start_promise(call, at, refusal)),
+        }
+    }
+
+    fn started_remote(&self, at: usize, number: u32, part: Option<Part>) {
+        self.targets[at].exposure.set(number);
+        self.targets[at].access.set(Access::Started);
+        if let Some(part) = part {
+            self.learn_remote_part(at, part);
+        }
+    }
+
     /// Is admitted if the target is posted for this rank.
     pub(super) fn try_start(&self, at: usize) -> Result<(), exposure::Refusal> {
         let here = &self.targets[at];
+        if here.remote {
+            // Whatever keeps the target from being asked is found by the wait that follows.
+            let (number, part) =
+                self.start_remote("start", at, false).unwrap_or(Err(exposure::Refusal::Closed))?;
+            self.started_remote(at, number, part);
+            return Ok(());
+        }
         let word = &self.control(at).exposure.0.word;
         let (number, extent) = word.start(&self.peer(at, self.me).origin, here.exposure.get())?;
         self.learn_part(at, extent);
@@ -417,6 +449,9 @@ impl RawWindow {
     /// Waits to be admitted.
     #[track_caller]
     pub(super) fn await_start(&self, call: &'static str, at: usize) -> Result<()> {
+        if self.targets[at].remote {
+            return self.ask_to_start(call, at, true);
+        }
         let target = Rank(at as u32);
         let last = self.targets[at].exposure.get();
         let what = WaitFor {
@@ -477,13 +512,16 @@ impl RawWindow {
         }
     }
 
-    /// Whether a rank of the team has an exposure open now.
+    /// Whether a rank of the team has an exposure open now. A rank that can't be asked has none.
     pub(crate) fn is_posted(&self, rank: Rank) -> bool {
+        if self.targets[rank.index()].remote {
+            return self.is_posted_remote("target_posted", rank.index()).unwrap_or(false);
+        }
         self.control(rank.index()).exposure.0.word.status().is_open()
     }
 
     /// Ends what `start` began. Transfers of mapped memory are complete when they return, so nothing is waited for but the
-    /// target of an epoch under WEAK.
+    /// target of an epoch under WEAK, and one that shares no memory with this rank.
     #[track_caller]
     pub(crate) fn complete(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
@@ -499,6 +537,9 @@ impl RawWindow {
         self.targets[at].access.set(Access::None);
         self.forget_part(at);
         self.open.started.set(self.open.started.get() - 1);
+        if self.targets[at].remote {
+            return kept.and(self.complete_remote(call, at));
+        }
         let exposed = &self.control(at).exposure.0;
         exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
         exposed.completed.notify();

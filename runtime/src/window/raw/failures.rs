@@ -123,11 +123,16 @@ impl RawWindow {
     pub(super) fn break_window(&self, rank: usize, reason: Reason) {
         self.broken().set(rank as u32, reason);
         self.retreat();
-        for rank in 0..self.targets.len() {
-            self.control(rank).fences.0.arrivals.wake();
-            self.control(rank).exposure.0.posted.wake();
-            self.control(rank).exposure.0.completed.wake();
+        for at in 0..self.targets.len() {
+            if self.targets[at].remote {
+                self.break_remote(at, rank, reason);
+                continue;
+            }
+            self.control(at).fences.0.arrivals.wake();
+            self.control(at).exposure.0.posted.wake();
+            self.control(at).exposure.0.completed.wake();
         }
+        self.ring();
     }
 
     /// Whether nobody is left that may still write to the own memory of a broken window; else the first that may.
@@ -154,10 +159,14 @@ impl RawWindow {
             }
             // Acquire: pairs with the Release in `unlock`.
             let shares = peer.shares.load(Ordering::Acquire) != 0;
-            let writing = self.control(at).fences.0.phases.is_writing();
+            // What comes late from a phase of a rank without shared memory is refused below.
+            let writing = !self.targets[at].remote && self.control(at).fences.0.phases.is_writing();
             if holder == Some(rank.0) || shares || writing || peer.origin.is_at_work() {
                 return Err(rank);
             }
+        }
+        if let Some(served) = &self.served {
+            served.shut();
         }
         Ok(())
     }
@@ -176,7 +185,8 @@ impl RawWindow {
         let job_rank = self.members.job_rank(rank);
         match rank == self.rank() {
             true => None,
-            false => liveness::evidence(self.context.segment(), job_rank.0),
+            false => liveness::evidence(self.context.segment(), job_rank.0)
+                .filter(|_| self.context.is_drained(job_rank)),
         }
     }
 
@@ -231,7 +241,8 @@ impl RawWindow {
                 Access::Started => self.complete("drop", target),
                 Access::Exclusive | Access::Shared => self.unlock("drop", target),
             };
-            debug_assert!(closed.is_ok(), "{closed:?}");
+            // A target that can't be reached is lost, which whoever needs it finds out.
+            debug_assert!(closed.is_ok() || self.targets[at].remote, "{closed:?}");
         }
         self.abandon_exposure();
     }
@@ -246,7 +257,10 @@ impl RawWindow {
             return self.error(ErrorKind::Poisoned, call);
         };
         let rank = Rank(rank);
-        let evidence = liveness::evidence(self.context.segment(), self.members.job_rank(rank).0);
+        let evidence = match reason {
+            Reason::Lost => self.context.evidence_of(self.members.job_rank(rank)),
+            _ => None,
+        };
         match (reason, evidence) {
             (Reason::Panicked, _) => {
                 self.error(ErrorKind::PeerLost, call).lost(rank).evidence(Evidence::Panicked)

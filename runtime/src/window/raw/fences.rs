@@ -47,7 +47,13 @@ impl RawWindow {
         match &outcome {
             Ok(()) => {
                 for at in (0..self.targets.len()).filter(|&at| at != self.me) {
-                    self.learn_part(at, Extent::Part);
+                    match self.targets[at].remote {
+                        false => self.learn_part(at, Extent::Part),
+                        true => {
+                            let part = self.part_remote(call, at);
+                            self.learn_remote_part(at, part.inspect_err(|error| self.break_after(error))?);
+                        }
+                    }
                 }
             }
             Err(_) => self.take_rest_back(),
@@ -149,10 +155,9 @@ impl RawWindow {
         let broken = self.broken();
         // Whoever has raised its last flag has done its part, and may leave.
         let last_round = (ranks.max(2) - 1).ilog2() as usize;
-        let is_missing = |rank: Rank| {
-            let phases = &self.control(rank.index()).fences.0.phases;
-            phases.heard(last_round, number).is_none()
-        };
+        if self.served.is_some() {
+            self.complete_for_fence(call)?;
+        }
         let mut together = way;
         let mut parted = None;
         let mut mismatched_since = None;
@@ -162,8 +167,25 @@ impl RawWindow {
             own.phases.signal(round, number, together);
             let to = (self.me + distance) % ranks;
             let from = (self.me + ranks - distance) % ranks;
-            self.control(to).fences.0.arrivals.notify();
-            let phases = &self.control(from).fences.0.phases;
+            match self.targets[to].remote {
+                false => self.control(to).fences.0.arrivals.notify(),
+                true => match self.signal_remote(call, to, round, number, together) {
+                    Ok(()) => {}
+                    Err(error) => {
+                        self.break_after(&error);
+                        return Err(error);
+                    }
+                },
+            }
+            let phases = match self.targets[from].remote {
+                false => &self.control(from).fences.0.phases,
+                true => &own.inbox,
+            };
+            let is_missing = |rank: Rank| match self.served {
+                None => self.control(rank.index()).fences.0.phases.heard(last_round, number).is_none(),
+                // The flags of most ranks are elsewhere; those whose flags are here wait for the others in turn.
+                Some(_) => rank.index() == from && phases.heard(round, number).is_none(),
+            };
             let what = WaitFor {
                 call,
                 window: Some(self.id),
@@ -227,6 +249,17 @@ impl RawWindow {
             }
             Some(_) => Err(self.poisoned_now(call)),
         }
+    }
+
+    /// Waits until the targets have done what this rank has sent them. Those that the fence itself signals read the signal
+    /// behind it, and need no answer.
+    #[cold]
+    #[track_caller]
+    fn complete_for_fence(&self, call: &'static str) -> Result<()> {
+        let ranks = self.targets.len();
+        let is_signalled = |at: usize| ((at + ranks - self.me) % ranks).is_power_of_two();
+        let others = (0..ranks).filter(|&at| self.targets[at].remote && !is_signalled(at));
+        self.flush_remote(call, others).inspect_err(|error| self.break_after(error))
     }
 
     /// The error of a fence in which some ranks go into a phase and others end their last one.

@@ -29,7 +29,10 @@ impl RawWindow {
             (true, None) => return Err(self.error(ErrorKind::AlreadyPosted, call).target(rank)),
         }
         // Whoever waits for grants of several ranks sleeps on an event of its own.
-        self.control(at).exposure.0.completed.notify();
+        match self.targets[at].remote {
+            false => self.control(at).exposure.0.completed.notify(),
+            true => self.ring(),
+        }
         Ok(())
     }
 

@@ -36,6 +36,11 @@ pub(super) struct Piece<T> {
 }
 
 impl RawWindow {
+    /// Whether the window's elements are changed by instructions where that is possible.
+    pub(super) fn is_native_kind(&self) -> bool {
+        self.atomicity == Atomicity::Native
+    }
+
     /// Whether elements of `T` at this place are changed by instructions.
     #[inline(always)]
     pub(super) fn is_native<T: Element>(&self, at: *mut T) -> bool {
@@ -150,7 +155,9 @@ impl RawWindow {
         body: impl FnOnce() -> R,
     ) -> Result<R> {
         const CALL: &str = "guard";
-        let place = self.element::<T>(CALL, target, at)?;
+        let Some(place) = self.element::<T>(CALL, target, at)? else {
+            return Err(self.unserved(CALL, target, "guards are taken in mapped memory only"));
+        };
         let stripe = self.take_guard(CALL, target, &self.targets[target.index()], place.addr())?;
         let result = body();
         stripe.guard.give_back();

@@ -25,8 +25,11 @@ impl RawWindow {
     /// Ends it: gives back what it has taken.
     pub(crate) fn unlock_all(&self) {
         for at in self.taken_by_all.take() {
-            let unlocked = self.unlock("unlock_all", Rank(at as u32));
-            debug_assert!(unlocked.is_ok(), "its lock was held: {unlocked:?}");
+            match self.unlock("unlock_all", Rank(at as u32)) {
+                Ok(()) => {}
+                // Its lock was held, so this is a target that can't be reached any more.
+                Err(error) => self.context.leave_open(error),
+            }
         }
         if self.all_locked.replace(false) {
             self.publish();
@@ -57,16 +60,26 @@ impl RawWindow {
     #[inline]
     pub(crate) fn flush(&self, call: &'static str, target: Rank) -> Result<()> {
         self.flush_local(call, target)?;
-        self.drain();
+        match self.targets[target.index()].is_remote() {
+            false => self.drain(),
+            true => self.flush_remote(call, std::iter::once(target.index()))?,
+        }
         Ok(())
     }
 
     /// Completes the transfers to all targets at both sides.
     #[track_caller]
     #[inline]
-    pub(crate) fn flush_all(&self) {
+    pub(crate) fn flush_all(&self, call: &'static str) -> Result<()> {
         // An epoch toward all ranks is never kept for later.
         self.drain();
+        match self.served.is_some() {
+            false => Ok(()),
+            true => {
+                let others = (0..self.targets.len()).filter(|&at| self.targets[at].is_remote());
+                self.flush_remote(call, others)
+            }
+        }
     }
 
     /// Completes the transfers to a target at this side: what they took is free again, what they brought is there.

@@ -74,6 +74,9 @@ impl RawWindow {
     #[inline(always)]
     pub(super) fn take_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let sharing = kind.sharing();
+        if self.targets[at].remote {
+            return self.ask_for_lock(call, at, kind, true);
+        }
         self.announce_share(at, kind);
         let granted = self.control(at).word.0.request(self.me as u32, sharing, self.plan.slots);
         if granted != Ok(Request::Granted) {
@@ -86,6 +89,9 @@ impl RawWindow {
     /// Has the lock of a target if nobody else has it or waits for it.
     #[track_caller]
     fn try_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
+        if self.targets[at].remote {
+            return self.ask_for_lock(call, at, kind, false);
+        }
         self.announce_share(at, kind);
         match self.control(at).word.0.try_lock(self.me as u32, kind.sharing()) {
             Ok(()) => {
@@ -96,6 +102,19 @@ impl RawWindow {
                 self.withdraw_share(at);
                 Err(self.lock_error(call, at, refusal).target(Rank(at as u32)))
             }
+        }
+    }
+
+    /// Has the lock of a target that shares no memory with this rank, or finds out that it can't be had.
+    #[cold]
+    #[track_caller]
+    fn ask_for_lock(&self, call: &'static str, at: usize, kind: LockKind, waits: bool) -> Result<()> {
+        match self.lock_remote(call, at, kind.sharing(), waits)? {
+            Ok(()) => {
+                self.hold(at, kind);
+                Ok(())
+            }
+            Err((refusal, holder)) => Err(self.lock_refused(call, refusal, holder).target(Rank(at as u32))),
         }
     }
 
@@ -149,12 +168,19 @@ impl RawWindow {
     fn nest(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
         let here = &self.targets[at];
         if (here.access.get(), kind) == (Access::Shared, LockKind::Exclusive) {
-            if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
-                return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+            match here.remote {
+                true => self.upgrade_remote(call, at)?.map_err(|(refusal, holder)| {
+                    self.lock_refused(call, refusal, holder).target(Rank(at as u32))
+                })?,
+                false => {
+                    if let Err(refusal) = self.control(at).word.0.try_upgrade(self.me as u32) {
+                        return Err(self.lock_error(call, at, refusal).target(Rank(at as u32)));
+                    }
+                    // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
+                    self.peer(at, self.me).shares.store(0, Ordering::Release);
+                }
             }
             here.access.set(Access::Exclusive);
-            // Release: pairs with the Acquire in `is_quiet`, which finds the holder in the word now.
-            self.peer(at, self.me).shares.store(0, Ordering::Release);
         }
         here.nested.set(here.nested.get() + 1);
         Ok(())
@@ -171,6 +197,11 @@ impl RawWindow {
             return Ok(());
         }
         let sharing = match here.access.get() {
+            Access::Exclusive | Access::Shared if here.remote => {
+                here.access.set(Access::None);
+                self.open.locked.set(self.open.locked.get() - 1);
+                return self.unlock_remote(call, at);
+            }
             Access::Exclusive => Sharing::Exclusive,
             Access::Shared => {
                 // Release: pairs with the Acquire in `is_quiet`: the holder's last write comes before.
@@ -212,12 +243,19 @@ impl RawWindow {
     #[cold]
     #[track_caller]
     fn lock_error(&self, call: &'static str, at: usize, refusal: Refusal) -> Error {
+        self.lock_refused(call, refusal, self.first_at(at))
+    }
+
+    /// The error of a lock that is not granted; `holder` is who has it, or waits for it first.
+    #[cold]
+    #[track_caller]
+    fn lock_refused(&self, call: &'static str, refusal: Refusal, holder: Option<Rank>) -> Error {
         match refusal {
             Refusal::Poisoned => self.poisoned_now(call),
             Refusal::Posted => self.error(ErrorKind::MixedSync, call).other("its owner's post"),
             Refusal::Busy | Refusal::Full => {
                 let error = self.error(ErrorKind::NoCheckConflict, call);
-                match self.first_at(at) {
+                match holder {
                     Some(rank) => error.other(format!("the lock of rank {rank}")),
                     None => error.other("shared locks"),
                 }
@@ -326,6 +364,9 @@ impl RawWindow {
         let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
             self.waiter(owner, ticket.slot(slots)).event.notify();
+            if owner == self.me {
+                self.ring();
+            }
         }
     }
 

@@ -20,9 +20,13 @@ mod guard;
 mod local;
 mod lock_all;
 mod locks;
+mod notified;
 mod parts;
+mod protocol;
 mod regions;
+mod remote;
 mod rules;
+mod served;
 mod transfer;
 mod typed;
 
@@ -31,19 +35,21 @@ pub use copies::Moved;
 pub(crate) use copies::Private;
 pub use guard::Atomicity;
 pub use local::{LocalView, LocalViewMut, Unexposed};
+pub use notified::COUNTERS;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::panic::Location;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::parts::{Part, Rest};
 use self::regions::{Attached, Owned, Regions};
+use self::served::{Ground, Served};
 use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -55,6 +61,7 @@ use crate::trace;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::wire::Service;
 
 /// What this handle may do at a target now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,9 +81,9 @@ enum Access {
     Shared,
 }
 
-/// How one rank's memory is reached. Decided once, at the creation of the window: today there is one way, mapped memory.
+/// How one rank's memory is reached. Decided once, at the creation of the window: it is mapped, or its owner's agent is asked.
 struct Target {
-    /// The public copy of the rank's memory.
+    /// The public copy of the rank's memory, where it is mapped.
     data: *mut u8,
     bytes: usize,
     unit: usize,
@@ -94,6 +101,10 @@ struct Target {
     /// The last exposure of the rank that this handle was admitted to.
     exposure: Cell<u32>,
     control: *const Control,
+    /// The rank shares no memory with this one, and `control` leads to a block of this rank that nobody reads.
+    remote: bool,
+    /// Transfers to the rank are on their way, or will be with the next call that completes them.
+    staged: Cell<bool>,
 }
 
 /// See the module.
@@ -101,6 +112,10 @@ pub(crate) struct RawWindow {
     targets: Box<[Target]>,
     engine: Engine,
     me: usize,
+    /// The first rank of the team whose memory is mapped here: its block says whether the window is broken.
+    home: usize,
+    /// The own part, for ranks that share no memory with this one, if the team has such.
+    served: Option<Arc<Served>>,
     /// A fence phase is open: every target may be accessed.
     phase_open: Cell<bool>,
     /// Targets with an open access, targets with a held lock, and views of the own memory that live.
@@ -347,40 +362,81 @@ impl RawWindow {
                 return Err(fail(ErrorKind::System).note(note));
             }
         }
+        let me = members.rank().index();
+        let is_mapped = |rank: usize| context.shares_memory(members.job_rank(Rank(rank as u32)));
+        if let Some(rank) = (0..all.len()).find(|&rank| all[rank].copies == 0 && !is_mapped(rank)) {
+            block.leave_behind();
+            return Err(fail(ErrorKind::System).note(format!(
+                "rank {rank} attaches memory and shares none with this one, and attached memory is not served over TCP"
+            )));
+        }
         let attached = |theirs: &Description| match theirs.copies {
             0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
             _ => None,
         };
         let targets: Box<[Target]> = all
             .iter()
-            .map(|theirs| (theirs, attached(theirs)))
-            .map(|(theirs, attached)| Target {
-                data: match attached {
-                    None => context.at(theirs.offset + plan.data as u64),
-                    Some(attached) => context.at(attached.range),
-                },
-                attached,
-                bytes: theirs.bytes as usize,
-                unit: theirs.unit as usize,
-                reach: Cell::new(theirs.bytes as usize),
-                part: Cell::new(None),
-                marked: match theirs.copies {
-                    0 | 1 => None,
-                    _ => Marked::behind(theirs.offset as usize + plan.data, theirs.bytes as usize),
-                },
-                access: Cell::new(Access::None),
-                nested: Cell::new(0),
-                exposure: Cell::new(0),
-                control: ptr::from_ref(context.segment().shared(theirs.offset)),
+            .enumerate()
+            .map(|(rank, theirs)| {
+                let remote = !is_mapped(rank);
+                let attached = if remote { None } else { attached(theirs) };
+                let offset = if remote { all[me].offset } else { theirs.offset };
+                Target {
+                    data: match (remote, &attached) {
+                        (true, _) => ptr::null_mut(),
+                        (false, None) => context.at(offset + plan.data as u64),
+                        (false, Some(attached)) => context.at(attached.range),
+                    },
+                    attached,
+                    bytes: theirs.bytes as usize,
+                    unit: theirs.unit as usize,
+                    reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
+                    part: Cell::new(None),
+                    marked: match theirs.copies {
+                        0 | 1 => None,
+                        _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
+                    },
+                    access: Cell::new(Access::None),
+                    nested: Cell::new(0),
+                    exposure: Cell::new(0),
+                    control: ptr::from_ref(context.segment().shared(offset)),
+                    remote,
+                    staged: Cell::new(false),
+                }
             })
             .collect();
-        let me = members.rank().index();
+        let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
+        let ground = Ground {
+            offset: all[me].offset,
+            broken_offset: all[home].offset,
+            plan,
+            bytes,
+            engine,
+            marked: targets[me].marked,
+        };
+        let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
+            None => None,
+            Some(wire) => {
+                let served = Arc::new(Served::new(&context, wire, &members, ground));
+                let service: Arc<dyn Service> = Arc::clone(&served) as Arc<dyn Service>;
+                wire.register(all[0].id, service);
+                // Nobody asks for the window before everybody serves it.
+                if let Err(error) = team.allgather_bytes(CALL, &[]) {
+                    wire.withdraw(all[0].id);
+                    block.leave_behind();
+                    return Err(error);
+                }
+                Some(served)
+            }
+        };
         let window = RawWindow {
             engine,
             private: private.map_or(targets[me].data, Private::start),
             copies: None,
             targets,
             me,
+            home,
+            served,
             phase_open: Cell::new(false),
             open: team.watch(all[0].id),
             rest: Cell::new(Rest::Own),
@@ -427,6 +483,7 @@ impl RawWindow {
     /// The control block of a rank of the team.
     #[inline(always)]
     fn control(&self, rank: usize) -> &Control {
+        debug_assert!(!self.targets[rank].remote, "rank {rank} is asked, not looked at");
         let control = self.targets[rank].control;
         // SAFETY: - in bounds, aligned and valid: it was a shared reference when the window was made.
         // - alive: the mapping lives as long as `context`, and no rank uses the block for anything else before this handle
@@ -439,6 +496,7 @@ impl RawWindow {
     #[inline(always)]
     fn peer(&self, owner: usize, rank: usize) -> &Peer {
         assert!(rank < self.targets.len(), "rank {rank} is not in the window's team");
+        debug_assert!(!self.targets[owner].remote, "rank {owner} is asked, not looked at");
         let block = self.targets[owner].control.cast::<u8>();
         // SAFETY: - in bounds: the plan lays one entry per rank behind the control block.
         let entry = unsafe { block.add(self.plan.peers + rank * size_of::<Peer>()) };
@@ -450,6 +508,7 @@ impl RawWindow {
     #[inline(always)]
     fn waiter(&self, owner: usize, slot: usize) -> &Waiter {
         assert!(slot < self.plan.slots, "slot {slot} is not in the ring");
+        debug_assert!(!self.targets[owner].remote, "rank {owner} is asked, not looked at");
         let block = self.targets[owner].control.cast::<u8>();
         // SAFETY: - in bounds: the plan lays this many entries behind those of the peers.
         let entry = unsafe { block.add(self.plan.waiters + slot * size_of::<Waiter>()) };
@@ -457,10 +516,18 @@ impl RawWindow {
         unsafe { &*entry.cast::<Waiter>() }
     }
 
-    /// The word that says whether the window is broken: rank 0's, as all agree on it.
+    /// The word that says whether the window is broken: one for all ranks that share memory, as they agree on it.
     #[inline(always)]
     fn broken(&self) -> &Broken {
-        &self.control(0).fate.0.broken
+        &self.control(self.home).fate.0.broken
+    }
+
+    /// Tells the own agent that the own words have changed, for those that it keeps waiting.
+    #[inline]
+    fn ring(&self) {
+        if let Some(served) = &self.served {
+            served.ring();
+        }
     }
 
     /// An error of a call on this window.
@@ -533,6 +600,10 @@ impl Drop for RawWindow {
             copies.end();
         }
         for owner in 0..self.targets.len() {
+            if self.targets[owner].remote {
+                self.depart_remote(owner);
+                continue;
+            }
             // Release: pairs with the Acquire in `has_departed`: what this handle wrote, and its flags, come before.
             self.peer(owner, self.me).departed.store(DROPPED, Ordering::Release);
             // Release: pairs with the Acquire in `somebody_has_departed`.
@@ -541,20 +612,27 @@ impl Drop for RawWindow {
             self.control(owner).exposure.0.completed.notify();
         }
         self.control(self.me).exposure.0.posted.notify();
-        for owner in 0..self.targets.len() {
+        self.ring();
+        for owner in (0..self.targets.len()).filter(|&owner| !self.targets[owner].remote) {
             // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
             self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
+        let service = self.served.take().and_then(|_| self.context.wire().map(Arc::downgrade));
+        let id = self.id;
         let range = self.regions.take().map(|regions| regions.range);
         self.context.retire([block].into_iter().chain(range).collect(), move |segment: &Segment| {
             let peers = segment.shared_slice::<Peer>(offset + plan.peers as u64, members.size() as usize);
             // Acquire: pairs with the Release above: whoever is gone touches the block no more.
             let departed = |rank: usize| peers[rank].departed.load(Ordering::Acquire) == GONE;
-            members
+            let free = members
                 .ranks()
-                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)))
+                .all(|rank| departed(rank.index()) || liveness::cannot_act(segment, members.job_rank(rank)));
+            if free && let Some(wire) = service.as_ref().and_then(Weak::upgrade) {
+                wire.withdraw(id);
+            }
+            free
         });
     }
 }

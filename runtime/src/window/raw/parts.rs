@@ -57,7 +57,7 @@ impl Target {
 
     fn widen(&self) {
         self.part.set(None);
-        self.reach.set(self.bytes);
+        self.reach.set(if self.remote { 0 } else { self.bytes });
     }
 }
 
@@ -89,6 +89,13 @@ impl RawWindow {
         if self.rest.replace(Rest::Own) != Rest::Own {
             self.forget_part(self.me);
         }
+    }
+
+    /// Takes note of the part of a target's memory that is open to this handle, which the target itself has told.
+    pub(super) fn learn_remote_part(&self, at: usize, part: Part) {
+        let there = &self.targets[at];
+        // The owner has checked it; a range that is none would open nothing.
+        there.narrow(Part { start: part.start, end: part.end.min(there.bytes) });
     }
 
     /// Reads what part of a target's memory is open to this handle, which has just been let in.

@@ -10,12 +10,15 @@ use std::ops::Range;
 use super::guard::Piece;
 use super::parts::Part;
 use super::{Access, RawWindow, Target};
-use crate::element::{Basic, Element, Operation, zeroed};
+use crate::element::{Basic, BasicType, Element, OpCode, Operation, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
 use crate::op::{Destination, Source};
 use crate::team::Rank;
 use crate::transport::shm::{atomic, copy};
+
+/// What is combined at a target that shares no memory with this rank: where each piece goes, and its bytes.
+type Pieces = std::vec::IntoIter<(usize, Vec<u8>)>;
 
 /// One side of a transfer after its checks: a base and a layout that stays inside the memory at the base.
 struct Side<P> {
@@ -92,6 +95,13 @@ impl RawWindow {
         }
         let there = self.admitted(call, target)?;
         let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
+        if there.is_remote() {
+            let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
+                (to_at, from.base.wrapping_add(from_at), piece * size_of::<T>())
+            });
+            // SAFETY: - readable: `pieces` stays inside the layout of the origin, see `settle_source`.
+            return unsafe { self.put_remote(call, target.index(), pieces) };
+        }
         // SAFETY: - both layouts stay inside the memory at their bases, see `settle` and `settle_source`.
         // - the rest as in `put`.
         unsafe { self.copy_layouts::<T>(&to, &from, len) };
@@ -223,9 +233,17 @@ impl RawWindow {
         let own = matches!(into, Destination::Own(_));
         let to = self.settle_destination(call, target, into, len)?;
         self.refuse_own_overlap::<T>(call, target, &from.layout, own, &to.layout)?;
-        // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
-        //   without views, see `settle_destination`. - the rest as in `get`.
-        unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        if there.is_remote() {
+            let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
+                (from_at, to.base.wrapping_add(to_at), piece * size_of::<T>())
+            });
+            // SAFETY: - writable: `pieces` stays inside the layout of the destination, see `settle_destination`.
+            unsafe { self.get_remote(call, target.index(), pieces) }?;
+        } else {
+            // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
+            //   without views, see `settle_destination`. - the rest as in `get`.
+            unsafe { self.copy_layouts::<T>(&to, &from, len) };
+        }
         if own {
             to.layout.ranges(size_of::<T>()).for_each(|range| self.stored(range.start, range.len()));
         }
@@ -247,7 +265,9 @@ impl RawWindow {
     pub(crate) fn get_one<T: Element>(&self, target: Rank, at: usize) -> Result<T> {
         const CALL: &str = "get";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
-        let from = self.element::<T>(CALL, target, at)?;
+        let Some(from) = self.element::<T>(CALL, target, at)? else {
+            return self.get_one_remote(CALL, target, at);
+        };
         match from.is_aligned() {
             // SAFETY: - readable, in bounds: `element`. - aligned.
             true => Ok(unsafe { copy::load(from) }),
@@ -288,14 +308,13 @@ impl RawWindow {
         // The common case first: one element.
         if let (Source::Slice([value]), Section::From(start)) = (origin, at)
             && self.open_target(target).is_some()
+            && let Some(to) = self.element::<T>(CALL, target, start)?
+            && self.is_native(to)
         {
-            let to = self.element::<T>(CALL, target, start)?;
-            if self.is_native(to) {
-                // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
-                unsafe { atomic::fetch_op(to, operation, *value) };
-                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
-                return Ok(());
-            }
+            // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
+            unsafe { atomic::fetch_op(to, operation, *value) };
+            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+            return Ok(());
         }
         self.accumulate_any(CALL, target, at, operation, origin)
     }
@@ -321,6 +340,10 @@ impl RawWindow {
             if self.keep_with_origin(target, origin, accumulate) {
                 return Ok(());
             }
+        }
+        if self.targets.get(target.index()).is_some_and(Target::is_remote) {
+            let (basic, pieces) = self.settle_remote(call, target, at, origin)?;
+            return self.accumulate_remote(call, target.index(), (basic, O::CODE), pieces);
         }
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
         let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
@@ -350,6 +373,11 @@ impl RawWindow {
     ) -> Result<Vec<T>> {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        if self.targets.get(target.index()).is_some_and(Target::is_remote) {
+            let (basic, pieces) = self.settle_remote(CALL, target, at, origin)?;
+            let before = self.fetch_remote(CALL, target.index(), (basic, O::CODE), pieces)?;
+            return Ok(before.into_iter().map(|bits| self.element_of_bits(bits)).collect());
+        }
         let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
         self.each_piece(CALL, target, at, origin, |piece| {
             // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
@@ -401,7 +429,9 @@ impl RawWindow {
         origin: T,
     ) -> Result<T> {
         self.hook(call, Some(target), || Some(at..at.saturating_add(1)));
-        let to = self.element::<T>(call, target, at)?;
+        let Some(to) = self.element::<T>(call, target, at)? else {
+            return self.fetch_one(call, target, at, O::CODE, origin);
+        };
         match self.is_native(to) {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
@@ -420,7 +450,18 @@ impl RawWindow {
     pub(crate) fn compare_swap<T: Basic>(&self, target: Rank, at: usize, expected: T, new: T) -> Result<T> {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
-        let to = self.element::<T>(CALL, target, at)?;
+        let Some(to) = self.element::<T>(CALL, target, at)? else {
+            let basic = self.remote_basic::<T>(CALL, target, at * self.targets[target.index()].unit)?;
+            let offset = at * self.targets[target.index()].unit;
+            let before = self.compare_swap_remote(
+                CALL,
+                target.index(),
+                (basic, offset),
+                expected.to_bits(),
+                new.to_bits(),
+            )?;
+            return Ok(T::from_bits(before));
+        };
         match self.is_native(to) {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
@@ -433,6 +474,103 @@ impl RawWindow {
             // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
             false => unsafe { self.change_if(CALL, target, to, expected, new) },
         }
+    }
+
+    /// The basic type of elements that a target is to combine without sharing memory with this rank. The target combines by
+    /// instructions, so there is none for other elements, other places and other guards.
+    #[track_caller]
+    fn remote_basic<T: Element>(&self, call: &'static str, target: Rank, start: usize) -> Result<BasicType> {
+        match T::SHAPE.as_basic() {
+            Some(basic) if self.is_native_kind() && start.is_multiple_of(size_of::<T>()) => Ok(basic),
+            _ => {
+                let what =
+                    "only aligned elements of basic types in a window without guards are combined over TCP";
+                Err(self.unserved(call, target, what))
+            }
+        }
+    }
+
+    /// The error of what is not done over connections.
+    #[cold]
+    #[track_caller]
+    pub(super) fn unserved(&self, call: &'static str, target: Rank, what: &str) -> Error {
+        let note = format!("{what}, and rank {target} shares no memory with this one");
+        self.error(ErrorKind::System, call).target(target).note(note)
+    }
+
+    /// The element whose bits a target has sent.
+    fn element_of_bits<T: Element>(&self, bits: u64) -> T {
+        let bytes = bits.to_le_bytes();
+        debug_assert!(size_of::<T>() <= bytes.len());
+        // SAFETY: - readable: an element of a basic type has no more bytes than a word, see `remote_basic`.
+        unsafe { self.read_anywhere(bytes.as_ptr().cast()) }
+    }
+
+    /// The bytes of an element, for a target.
+    fn bytes_of<T: Element>(&self, from: *const u8, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count * size_of::<T>()];
+        let len = bytes.len();
+        // SAFETY: - readable: callers stay inside a checked layout, or give a value of their own. - writable: just made so long.
+        unsafe { self.engine.copy(bytes.as_mut_ptr(), from, len) };
+        bytes
+    }
+
+    /// Loads one element of a target that shares no memory with this rank.
+    #[cold]
+    #[track_caller]
+    fn get_one_remote<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<T> {
+        let offset = at * self.targets[target.index()].unit;
+        let mut value = zeroed::<T>();
+        let piece = std::iter::once((offset, (&raw mut value).cast::<u8>(), size_of::<T>()));
+        // SAFETY: - writable: a value of this function.
+        unsafe { self.get_remote(call, target.index(), piece) }?;
+        Ok(value)
+    }
+
+    /// Combines one element of a target that shares no memory with this rank, and gives what was there.
+    #[cold]
+    #[track_caller]
+    fn fetch_one<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+        operation: OpCode,
+        origin: T,
+    ) -> Result<T> {
+        let offset = at * self.targets[target.index()].unit;
+        let basic = self.remote_basic::<T>(call, target, offset)?;
+        let bytes = self.bytes_of::<T>((&raw const origin).cast(), 1);
+        let pieces = std::iter::once((offset, bytes));
+        let before = self.fetch_remote(call, target.index(), (basic, operation), pieces)?;
+        match before.first() {
+            Some(&before) => Ok(self.element_of_bits(before)),
+            None => unreachable!("a reply has as many elements as were asked for"),
+        }
+    }
+
+    /// The pieces of an accumulate to a target that shares no memory with this rank, after all checks: where each goes, and its
+    /// bytes.
+    #[track_caller]
+    fn settle_remote<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<(BasicType, Pieces)> {
+        if at.is_typed() || origin.is_typed() {
+            return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
+        }
+        let there = self.admitted(call, target)?;
+        let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
+        let basic = self.remote_basic::<T>(call, target, to.layout.start)?;
+        let pieces: Vec<(usize, Vec<u8>)> = pieces::<T>(&to.layout, &from.layout, len)
+            .map(|(to_at, from_at, piece)| {
+                (to_at, self.bytes_of::<T>(from.base.wrapping_add(from_at), piece))
+            })
+            .collect();
+        Ok((basic, pieces.into_iter()))
     }
 
     /// The target, if this handle has been admitted there; an epoch under WEAK is let in for that.
@@ -484,25 +622,38 @@ impl RawWindow {
         Some((unsafe { self.private.add(offset) }, bytes))
     }
 
-    /// One element of a target this handle has been admitted to.
+    /// One element of a target this handle has been admitted to; `None` if the target shares no memory with this rank.
     #[track_caller]
     #[inline(always)]
-    pub(super) fn element<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+    pub(super) fn element<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+    ) -> Result<Option<*mut T>> {
         let there = self.admitted(call, target)?;
         match there.place(at, size_of::<T>()) {
-            Some(place) => Ok(place.cast()),
+            Some(place) => Ok(Some(place.cast())),
             None => self.element_of_part(call, target, at),
         }
     }
 
-    /// One aligned element of the part of a target that is exposed to this handle.
+    /// One aligned element of a target of which a part is exposed to this handle, or that shares no memory with this rank.
     #[cold]
     #[track_caller]
-    fn element_of_part<T: Element>(&self, call: &'static str, target: Rank, at: usize) -> Result<*mut T> {
+    fn element_of_part<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+    ) -> Result<Option<*mut T>> {
         let there = &self.targets[target.index()];
         let Side { base, layout } = self.settle::<T>(call, there, target, Section::From(at), 1)?;
+        if there.is_remote() {
+            return Ok(None);
+        }
         // SAFETY: - in bounds: `settle`.
-        Ok(unsafe { base.add(layout.start) }.cast())
+        Ok(Some(unsafe { base.add(layout.start) }.cast()))
     }
 
     /// The number of elements that both sides agree on.

@@ -69,6 +69,7 @@ impl RawWindow {
         origin: &Source<'_, T>,
     ) -> Result<()> {
         let there = self.admitted(call, target)?;
+        self.refuse_remote_layout(call, target, there)?;
         let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
         let to = self.form_of_target(call, there, target, at, &common)?;
         let from = self.form_of_source(call, target, origin, &common)?;
@@ -94,6 +95,7 @@ impl RawWindow {
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
         let there = self.admitted(call, target)?;
+        self.refuse_remote_layout(call, target, there)?;
         let common = self.common::<T>(call, target, at, |each| into.items(each))?;
         let from = self.form_of_target(call, there, target, at, &common)?;
         let own = matches!(into, Destination::Own(_));
@@ -123,6 +125,7 @@ impl RawWindow {
         mut combine: impl FnMut(Piece<T>) -> Result<()>,
     ) -> Result<()> {
         let there = self.admitted(call, target)?;
+        self.refuse_remote_layout(call, target, there)?;
         let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
         let to = self.form_of_target(call, there, target, at, &common)?;
         let from = self.form_of_source(call, target, origin, &common)?;
@@ -157,6 +160,15 @@ impl RawWindow {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a layout at a target that shares no memory with this rank.
+    #[track_caller]
+    fn refuse_remote_layout(&self, call: &'static str, target: Rank, there: &Target) -> Result<()> {
+        match there.is_remote() {
+            false => Ok(()),
+            true => Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP")),
+        }
     }
 
     /// How many elements a section of a target has, where the other side does not say it.

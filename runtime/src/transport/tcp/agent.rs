@@ -1,0 +1,258 @@
+//! The progress agent: one thread per process that reads every link to this rank and does what the frames ask for, whatever
+//! the rank itself is doing. Never waits for anything but its own sockets and bell.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::epoll::EventFlags;
+
+use super::door::{Door, STRANGERS_FROM};
+use super::frame::{Decoder, Kind, Writer};
+use super::handshake::Party;
+use super::rendezvous::read_lost;
+use super::socket::{self, Moved, Poller};
+use super::wire::Wire;
+use crate::error::Evidence;
+
+/// Replies of one connection from which on nothing more is read from it until the other side has taken them.
+const REPLIES_MAX_BYTES: usize = 4 << 20;
+/// Reads of one connection before others get their turn.
+const READS_PER_TURN: usize = 8;
+
+const DOOR: u64 = 0;
+const BELL: u64 = 1;
+const RENDEZVOUS: u64 = 2;
+const RANKS_FROM: u64 = 3;
+
+/// What is done when a rank has ended.
+pub(crate) type OnLost = Box<dyn Fn(u32, Evidence) + Send>;
+
+struct Agent {
+    wire: Arc<Wire>,
+    poller: Poller,
+    door: Door,
+    /// The links of the others, by job rank; grown when a rank opens one.
+    ranks: Vec<Option<Connection>>,
+    /// What the rendezvous says; `None` once it is gone.
+    rendezvous: Option<Decoder>,
+    /// Ranks that strangers claim to be.
+    claimed: Vec<u32>,
+    on_lost: OnLost,
+}
+
+struct Connection {
+    stream: TcpStream,
+    decoder: Decoder,
+    replies: Vec<u8>,
+    /// What the connection is watched for.
+    watched: EventFlags,
+}
+
+/// Starts the agent of a process.
+pub(crate) fn start(wire: Arc<Wire>, door: Door, rendezvous: Decoder, on_lost: OnLost) -> io::Result<()> {
+    let poller = Poller::new()?;
+    door.watch(&poller, DOOR)?;
+    poller.watch(wire.bell(), BELL)?;
+    poller.watch(wire.rendezvous(), RENDEZVOUS)?;
+    let mut agent = Agent {
+        wire,
+        poller,
+        door,
+        ranks: Vec::new(),
+        rendezvous: Some(rendezvous),
+        claimed: Vec::new(),
+        on_lost,
+    };
+    thread::Builder::new().name("rma agent".to_owned()).spawn(move || agent.run())?;
+    Ok(())
+}
+
+impl Agent {
+    fn run(&mut self) {
+        // What came behind the answer to the join has arrived already, so no descriptor tells of it.
+        self.hear_rendezvous();
+        loop {
+            let timeout = [self.door.expire(), self.look_again()].into_iter().flatten().min();
+            self.settle_claims();
+            // Without its sockets the process can't take part, which the others see by its silence.
+            let Ok(numbers) = self.poller.wait(timeout) else { return };
+            for number in numbers {
+                match number {
+                    DOOR => self.door.accept(&self.poller),
+                    BELL => {
+                        let _ = rustix::io::read(self.wire.bell(), &mut [0; 8]);
+                    }
+                    RENDEZVOUS => self.hear_rendezvous(),
+                    stranger if STRANGERS_FROM <= stranger => self.admit(stranger),
+                    rank => self.hear((rank - RANKS_FROM) as u32),
+                }
+            }
+        }
+    }
+
+    /// Answers requests that had to wait and need not any more.
+    fn look_again(&mut self) -> Option<Duration> {
+        let ranks = &mut self.ranks;
+        let mut answered = Vec::new();
+        let next = self.wire.look_again(&mut |rank, request, body| {
+            if let Some(Some(connection)) = ranks.get_mut(rank as usize) {
+                Writer::new(&mut connection.replies, Kind::Reply, request).bytes(body);
+                answered.push(rank);
+            }
+        });
+        for rank in answered {
+            self.answer(rank);
+        }
+        next
+    }
+
+    /// Forgets claims of strangers that have become known, or have gone.
+    fn settle_claims(&mut self) {
+        let (door, ranks, wire) = (&self.door, &self.ranks, &self.wire);
+        self.claimed.retain(|&rank| {
+            let known = ranks.get(rank as usize).is_some_and(Option::is_some);
+            let claimed = !known && door.is_claimed(Party::Rank(rank));
+            if !known && !claimed {
+                wire.is_silent(rank);
+            }
+            claimed
+        });
+    }
+
+    fn admit(&mut self, stranger: u64) {
+        let (wire, claimed) = (&self.wire, &mut self.claimed);
+        // Once it is answered, its proof and what it has to say may be on their way: until that is clear, the rank counts as
+        // speaking.
+        let heard = self.door.hear(stranger, |party| match party {
+            Party::Rank(rank) if wire.has_rank(rank) && !claimed.contains(&rank) => {
+                wire.speaks(rank);
+                claimed.push(rank);
+            }
+            _ => {}
+        });
+        let Some((Party::Rank(rank), stream)) = heard else { return };
+        if !self.wire.has_rank(rank) {
+            return;
+        }
+        let at = rank as usize;
+        if self.ranks.len() <= at {
+            self.ranks.resize_with(at + 1, || None);
+        }
+        // A rank opens one link. Another one is a mistake, and the first is the one that is in use.
+        if self.ranks[at].is_some() {
+            return;
+        }
+        if self.poller.change(&stream, RANKS_FROM + u64::from(rank), EventFlags::IN).is_ok() {
+            self.wire.speaks(rank);
+            let decoder = Decoder::new();
+            self.ranks[at] =
+                Some(Connection { stream, decoder, replies: Vec::new(), watched: EventFlags::IN });
+            self.hear(rank);
+        }
+    }
+
+    /// Reads a rank's link and answers on it.
+    fn hear(&mut self, rank: u32) {
+        let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
+        match connection.serve(&self.wire, rank) {
+            true => self.answer(rank),
+            false => self.lose(rank),
+        }
+    }
+
+    /// Sends a rank the replies that have come together.
+    fn answer(&mut self, rank: u32) {
+        let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
+        if !connection.send(&self.poller, RANKS_FROM + u64::from(rank)) {
+            self.lose(rank);
+        }
+    }
+
+    fn lose(&mut self, rank: u32) {
+        self.ranks[rank as usize] = None;
+        self.wire.is_silent(rank);
+    }
+
+    fn hear_rendezvous(&mut self) {
+        let Some(decoder) = &mut self.rendezvous else { return };
+        let open = loop {
+            let understood = loop {
+                match decoder.next() {
+                    Ok(Some(frame)) if frame.kind == Kind::Lost => match read_lost(frame.body) {
+                        Ok((rank, evidence)) => (self.on_lost)(rank, evidence),
+                        Err(_) => break false,
+                    },
+                    Ok(None) => break true,
+                    Ok(Some(_)) | Err(_) => break false,
+                }
+            };
+            if !understood {
+                break false;
+            }
+            match socket::read(self.wire.rendezvous(), decoder.room()) {
+                Moved::Bytes(len) => decoder.filled(len),
+                Moved::Nothing => break true,
+                Moved::Closed => break false,
+            }
+        };
+        if !open {
+            self.rendezvous = None;
+            self.wire.lose_rendezvous();
+            // A descriptor that stays readable would keep the agent awake.
+            self.poller.forget(self.wire.rendezvous());
+        }
+    }
+}
+
+impl Connection {
+    /// Reads and does what has arrived. `false` if nothing more can come.
+    fn serve(&mut self, wire: &Wire, rank: u32) -> bool {
+        for _ in 0..READS_PER_TURN {
+            if REPLIES_MAX_BYTES <= self.replies.len() {
+                return true;
+            }
+            match socket::read(&self.stream, self.decoder.room()) {
+                Moved::Bytes(len) => self.decoder.filled(len),
+                Moved::Nothing => return true,
+                Moved::Closed => return false,
+            }
+            loop {
+                match self.decoder.next() {
+                    Ok(None) => break,
+                    Ok(Some(frame)) => match wire.receive(rank, frame, &mut self.replies) {
+                        Ok(()) => {}
+                        Err(_) => return false,
+                    },
+                    Err(_) => return false,
+                }
+            }
+        }
+        true
+    }
+
+    /// Sends replies, and watches for what the connection waits for now. `false` if it is gone.
+    fn send(&mut self, poller: &Poller, number: u64) -> bool {
+        while !self.replies.is_empty() {
+            match socket::write(&self.stream, &self.replies) {
+                Moved::Bytes(len) => {
+                    self.replies.drain(..len);
+                }
+                Moved::Nothing => break,
+                Moved::Closed => return false,
+            }
+        }
+        let wanted = match self.replies.len() {
+            0 => EventFlags::IN,
+            few if few < REPLIES_MAX_BYTES => EventFlags::IN | EventFlags::OUT,
+            _ => EventFlags::OUT,
+        };
+        if wanted == self.watched {
+            return true;
+        }
+        self.watched = wanted;
+        poller.change(&self.stream, number, wanted).is_ok()
+    }
+}

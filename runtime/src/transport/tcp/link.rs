@@ -1,0 +1,442 @@
+//! A link: the connection that this rank has opened to another one. Whoever calls sends on it and reads the replies itself.
+//! Never holds a lock while it sleeps.
+//!
+//! Frames are staged and sent together: when a request wants its reply, when the staged ones are many, and when the caller
+//! says so. Frames arrive in the order in which they were staged. While a caller waits for room to send, it goes on
+//! reading, so that two sides that have much to say to each other can't block each other.
+//!
+//! Several threads of a rank may wait on one link. One of them reads at a time, for all; the others sleep until it has found
+//! something or stops reading.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use super::frame::{DATA_MAX_BYTES, Decoder, Kind, Writer, seal};
+use super::handshake::{ANSWER_BYTES, Caller, Party, Secret};
+use super::socket::{self, Moved};
+use crate::error::{Error, Result};
+
+/// Staged bytes from which on they are sent without being asked for.
+pub(crate) const PUSH_BYTES: usize = 64 << 10;
+/// Staged bytes from which on a caller waits until the other side has taken some.
+pub(crate) const STAGED_MAX_BYTES: usize = 256 << 20;
+/// How long a caller that need not wait gives the connection to take more before it stages the rest.
+const STREAMING_PATIENCE: Duration = Duration::from_millis(20);
+/// What the system gets to say that nobody listens at an address, or that somebody does.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest sleep of a thread that another one reads for.
+const FOLLOWER_SLICE: Duration = Duration::from_millis(5);
+
+/// Asked before every sleep: how long to sleep at most, or the error that ends the wait.
+pub(crate) type Pause<'a> = &'a mut dyn FnMut() -> Result<Duration>;
+
+/// Why a call on a link failed.
+#[derive(Debug)]
+pub(crate) enum Cut {
+    /// The connection is gone, or could not be made; what is known about it.
+    Gone(&'static str),
+    /// The caller's pause ended the wait.
+    Ended(Error),
+}
+
+impl From<Error> for Cut {
+    fn from(error: Error) -> Cut {
+        Cut::Ended(error)
+    }
+}
+
+/// See the module.
+pub(crate) struct Link {
+    address: SocketAddr,
+    state: Mutex<State>,
+    /// Told when the state changes, when replies have arrived and when a thread stops reading.
+    changed: Condvar,
+    staged: Mutex<Staged>,
+    incoming: Mutex<Decoder>,
+    gone: AtomicBool,
+    next_request: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    connection: Connection,
+    /// A thread reads for all.
+    reading: bool,
+    replies: HashMap<u64, Vec<u8>>,
+    /// Requests whose callers have gone before the reply.
+    unwanted: HashSet<u64>,
+}
+
+#[derive(Default)]
+enum Connection {
+    #[default]
+    None,
+    /// A thread is about to make it.
+    Opening,
+    Open(Arc<TcpStream>),
+}
+
+#[derive(Default)]
+struct Staged {
+    bytes: Vec<u8>,
+    /// The last frame, while more may be added to it: its mark, and where it begins.
+    open: Option<(u64, usize)>,
+    /// How much of it has been sent.
+    sent: usize,
+}
+
+impl Staged {
+    fn left(&self) -> usize {
+        self.bytes.len() - self.sent
+    }
+
+    /// Gives the connection what it takes.
+    fn push(&mut self, stream: &TcpStream) -> Moved {
+        let mut all = 0;
+        while self.sent < self.bytes.len() {
+            match socket::write(stream, &self.bytes[self.sent..]) {
+                Moved::Bytes(len) => {
+                    self.sent += len;
+                    all += len;
+                }
+                Moved::Nothing if all == 0 => return Moved::Nothing,
+                Moved::Nothing => return Moved::Bytes(all),
+                Moved::Closed => return Moved::Closed,
+            }
+        }
+        self.bytes.clear();
+        self.open = None;
+        self.sent = 0;
+        // What a single large transfer took is given back.
+        self.bytes.shrink_to(4 * PUSH_BYTES);
+        Moved::Bytes(all)
+    }
+}
+
+impl Link {
+    pub(crate) fn new(address: SocketAddr) -> Link {
+        Link {
+            address,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            staged: Mutex::default(),
+            incoming: Mutex::new(Decoder::new()),
+            gone: AtomicBool::new(false),
+            next_request: AtomicU64::new(1),
+        }
+    }
+
+    /// Opens the connection, if no thread has yet.
+    pub(crate) fn open(&self, secret: &Secret, from: Party, to: Party, pause: Pause<'_>) -> Result<(), Cut> {
+        let mut state = self.state();
+        loop {
+            match state.connection {
+                Connection::Open(_) => return Ok(()),
+                Connection::Opening => {
+                    drop(state);
+                    let slice = pause()?.min(FOLLOWER_SLICE);
+                    state = self.sleep(self.state(), slice);
+                }
+                Connection::None => break,
+            }
+        }
+        self.refuse_gone()?;
+        state.connection = Connection::Opening;
+        drop(state);
+        let opened = connect(self.address, secret, from, to, pause);
+        let mut state = self.state();
+        let outcome = match opened {
+            Ok(stream) => {
+                state.connection = Connection::Open(Arc::new(stream));
+                Ok(())
+            }
+            Err(cut) => {
+                state.connection = Connection::None;
+                if let Cut::Gone(_) = cut {
+                    self.gone.store(true, Ordering::Relaxed); // Relaxed: a hint; whoever misses it finds out itself.
+                }
+                Err(cut)
+            }
+        };
+        self.changed.notify_all();
+        outcome
+    }
+
+    /// Whether the connection was opened.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state().connection, Connection::Open(_))
+    }
+
+    /// A number for a request that wants a reply.
+    pub(crate) fn fresh_request(&self) -> u64 {
+        self.next_request.fetch_add(1, Ordering::Relaxed) // Relaxed: only uniqueness matters.
+    }
+
+    /// Stages a frame.
+    pub(crate) fn stage(&self, kind: Kind, request: u64, body: impl FnOnce(Writer<'_>)) {
+        let mut staged = self.staged();
+        staged.open = None;
+        body(Writer::new(&mut staged.bytes, kind, request));
+    }
+
+    /// Adds `more` (of `len` bytes) to the frame that was staged last, if that has the same mark and room; otherwise to a new
+    /// one that begins with `head`. Frames that are added to want no reply.
+    pub(crate) fn stage_more(
+        &self,
+        kind: Kind,
+        mark: u64,
+        head: impl FnOnce(&mut Vec<u8>),
+        len: usize,
+        more: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let mut staged = self.staged();
+        let Staged { bytes, open, sent } = &mut *staged;
+        let start = match *open {
+            // Not to one whose header has been sent.
+            Some((marked, start))
+                if marked == mark && *sent <= start && bytes.len() - start + len <= DATA_MAX_BYTES =>
+            {
+                start
+            }
+            _ => {
+                let start = bytes.len();
+                drop(Writer::new(bytes, kind, 0));
+                head(bytes);
+                *open = Some((mark, start));
+                start
+            }
+        };
+        more(bytes);
+        seal(bytes, start);
+    }
+
+    /// Sends staged frames if they have become many. Waits only if they are more than memory should hold.
+    pub(crate) fn push_if_many(&self, pause: Pause<'_>) -> Result<(), Cut> {
+        let left = self.staged().left();
+        match left < PUSH_BYTES {
+            true => Ok(()),
+            false => self.push_some(pause),
+        }
+    }
+
+    fn push_some(&self, pause: Pause<'_>) -> Result<(), Cut> {
+        let stream = self.stream()?;
+        let begun = Instant::now();
+        loop {
+            let mut staged = self.staged();
+            let moved = staged.push(&stream);
+            let left = staged.left();
+            drop(staged);
+            match moved {
+                Moved::Closed => return Err(self.broken()),
+                _ if left < PUSH_BYTES => return Ok(()),
+                Moved::Bytes(_) | Moved::Nothing => {}
+            }
+            let slice = match left < STAGED_MAX_BYTES {
+                true => match STREAMING_PATIENCE.checked_sub(begun.elapsed()) {
+                    Some(slice) => slice,
+                    None => return Ok(()),
+                },
+                false => pause()?,
+            };
+            socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
+            self.read_available(&stream)?;
+        }
+    }
+
+    /// Sends all staged frames.
+    pub(crate) fn push(&self, pause: Pause<'_>) -> Result<(), Cut> {
+        let stream = self.stream()?;
+        loop {
+            let mut staged = self.staged();
+            let moved = staged.push(&stream);
+            let left = staged.left();
+            drop(staged);
+            match moved {
+                Moved::Closed => return Err(self.broken()),
+                _ if left == 0 => return Ok(()),
+                Moved::Bytes(_) | Moved::Nothing => {}
+            }
+            socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            self.read_available(&stream)?;
+        }
+    }
+
+    /// Sends what the connection takes now, for those that can't wait.
+    pub(crate) fn push_now(&self) {
+        if let Ok(stream) = self.stream() {
+            // A connection that has gone has nobody to tell.
+            let _ = self.staged().push(&stream);
+        }
+    }
+
+    /// Waits for the reply to a request, after sending what is staged. Gives its body.
+    pub(crate) fn reply(&self, request: u64, pause: Pause<'_>) -> Result<Vec<u8>, Cut> {
+        self.push(pause)?;
+        let stream = self.stream()?;
+        loop {
+            let mut state = self.state();
+            if let Some(body) = state.replies.remove(&request) {
+                return Ok(body);
+            }
+            self.refuse_gone()?;
+            drop(state);
+            // Not while this thread reads for all: a caller's pause may ask something on this link, too.
+            let slice = pause()?;
+            let mut state = self.state();
+            if state.replies.contains_key(&request) {
+                continue;
+            }
+            if state.reading {
+                drop(self.sleep(state, slice.min(FOLLOWER_SLICE)));
+                continue;
+            }
+            state.reading = true;
+            drop(state);
+            let outcome = self.read_for_all(&stream, slice);
+            self.state().reading = false;
+            self.changed.notify_all();
+            outcome?;
+        }
+    }
+
+    /// Reads what has arrived, or sleeps until something does.
+    fn read_for_all(&self, stream: &TcpStream, slice: Duration) -> Result<(), Cut> {
+        if !self.read_available(stream)? {
+            socket::wait(stream, PollFlags::IN, slice);
+            self.read_available(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Drops the reply to a request that nobody waits for any more, whether it has come or will.
+    pub(crate) fn forget(&self, request: u64) {
+        let mut state = self.state();
+        if state.replies.remove(&request).is_none() {
+            state.unwanted.insert(request);
+        }
+    }
+
+    /// Takes what has arrived; whether that was anything.
+    fn read_available(&self, stream: &TcpStream) -> Result<bool, Cut> {
+        let Ok(mut incoming) = self.incoming.try_lock() else { return Ok(false) };
+        let mut any = false;
+        loop {
+            match socket::read(stream, incoming.room()) {
+                Moved::Bytes(len) => incoming.filled(len),
+                Moved::Nothing => break,
+                Moved::Closed => {
+                    drop(incoming);
+                    return Err(self.broken());
+                }
+            }
+            loop {
+                match incoming.next() {
+                    Ok(Some(mut frame)) if frame.kind == Kind::Reply => {
+                        any = true;
+                        let (request, body) = (frame.request, frame.body.rest().to_vec());
+                        let mut state = self.state();
+                        if !state.unwanted.remove(&request) {
+                            state.replies.insert(request, body);
+                        }
+                    }
+                    Ok(None) => break,
+                    Ok(Some(_)) | Err(_) => {
+                        drop(incoming);
+                        return Err(self.broken());
+                    }
+                }
+            }
+            if any {
+                break;
+            }
+        }
+        Ok(any)
+    }
+
+    fn stream(&self) -> Result<Arc<TcpStream>, Cut> {
+        match &self.state().connection {
+            Connection::Open(stream) => Ok(Arc::clone(stream)),
+            Connection::None | Connection::Opening => Err(Cut::Gone("there is no connection")),
+        }
+    }
+
+    fn refuse_gone(&self) -> Result<(), Cut> {
+        match self.gone.load(Ordering::Relaxed) {
+            true => Err(Cut::Gone("the connection is gone")),
+            false => Ok(()),
+        }
+    }
+
+    fn broken(&self) -> Cut {
+        self.gone.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+        Cut::Gone("the connection is gone")
+    }
+
+    fn sleep<'a>(&'a self, state: MutexGuard<'a, State>, slice: Duration) -> MutexGuard<'a, State> {
+        match self.changed.wait_timeout(state, slice) {
+            Ok((state, _)) => state,
+            Err(poisoned) => poisoned.into_inner().0,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while the tables are inconsistent.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn staged(&self) -> MutexGuard<'_, Staged> {
+        // A body that panics leaves a frame behind that says its length, so the stream stays whole.
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Connects to an address and proves to know the secret.
+pub(crate) fn connect(
+    address: SocketAddr,
+    secret: &Secret,
+    from: Party,
+    to: Party,
+    pause: Pause<'_>,
+) -> Result<TcpStream, Cut> {
+    let broken = |_| Cut::Gone("nobody listens at its address");
+    let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map_err(broken)?;
+    socket::prepare(&stream).map_err(broken)?;
+    let (caller, hello) = Caller::new(from, to).map_err(|_| Cut::Gone("the system gives no random bytes"))?;
+    send_all(&stream, &hello, pause)?;
+    let mut answer = [0; ANSWER_BYTES];
+    let mut filled = 0;
+    while filled < ANSWER_BYTES {
+        match socket::read(&stream, &mut answer[filled..]) {
+            Moved::Bytes(len) => filled += len,
+            Moved::Nothing => socket::wait(&stream, PollFlags::IN, pause()?),
+            Moved::Closed => {
+                return Err(Cut::Gone(
+                    "it refused the handshake: another job, another version or a wrong secret",
+                ));
+            }
+        }
+    }
+    let proof =
+        caller.prove(secret, &answer).map_err(|_| Cut::Gone("it does not know the secret of the job"))?;
+    send_all(&stream, &proof, pause)?;
+    Ok(stream)
+}
+
+fn send_all(stream: &TcpStream, bytes: &[u8], pause: Pause<'_>) -> Result<(), Cut> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match socket::write(stream, &bytes[sent..]) {
+            Moved::Bytes(len) => sent += len,
+            Moved::Nothing => socket::wait(stream, PollFlags::OUT, pause()?),
+            Moved::Closed => return Err(Cut::Gone("the connection is gone")),
+        }
+    }
+    Ok(())
+}
