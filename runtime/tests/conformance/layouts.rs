@@ -482,7 +482,6 @@ fn typed_layouts_stay_in_bounds(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-COMM-16
 fn a_scatter_add_is_one_accumulate(team: &Team) -> Outcome {
     const LEN: usize = 64;
     let ranks = team.size() as usize;

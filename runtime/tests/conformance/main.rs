@@ -168,7 +168,7 @@ impl Case {
 
     /// A case about what is so only while ranks share memory: that a transfer is done when it returns, that a rank sees what
     /// the others wait for; or about what is refused over connections so far: run-time datatypes, elements that are combined
-    /// under a guard, attached memory.
+    /// under a guard, attached memory, counted puts.
     const fn mapped(self) -> Case {
         Case { transports: MAPPED, ..self }
     }

@@ -23,7 +23,9 @@ impl RawWindow {
         const CALL: &str = "put_notify";
         let number = self.refuse_counter(CALL, counter)?;
         // An epoch that was not let in yet is let in now: a put that is kept for later could not be counted.
-        self.admitted(CALL, target)?;
+        if self.admitted(CALL, target)?.is_remote() {
+            return Err(self.unserved(CALL, target, "puts are counted in mapped memory only"));
+        }
         self.put(target, at, origin)?;
         let notice = &self.control(target.index()).notices.0[number];
         notice.count.add();
