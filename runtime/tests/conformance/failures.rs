@@ -219,7 +219,7 @@ fn a_rank_that_finished_is_no_holder(team: &Team) -> Outcome {
 }
 
 /// Ranks that wait for each other in a circle: the report of whoever gives up first shows it.
-// covers: RMA-PROG-11
+// covers: RMA-PROG-11 -- where memory is shared
 fn a_deadlock_is_shown_as_a_cycle(team: &Team) -> Outcome {
     const LIMIT: Duration = Duration::from_secs(1);
     let me = team.rank();

@@ -197,7 +197,7 @@ fn panics_in_a_phase(team: &Team, phases: usize) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-BAR-06
+// covers: RMA-BAR-06 -- where memory is shared
 fn fences_of_different_windows_do_not_match(team: &Team) -> Outcome {
     different_fences(team, None)
 }
