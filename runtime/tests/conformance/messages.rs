@@ -1,7 +1,7 @@
 //! The sentence of every kind of error that a window's calls can give: call, window, caller, target, range and other party.
 //! Never compares what differs from run to run: numbers of windows, lists of who waits.
 
-use rma::{Error, ErrorKind, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, WindowOptions, own};
+use rma::{Error, ErrorKind, Info, LockKind, Origins, Rank, Strided, Team, Window, WindowOptions, own};
 
 use crate::{Case, Outcome, case, stalled};
 
@@ -74,8 +74,6 @@ fn mistakes_of_arguments_have_their_sentences(team: &Team) -> Outcome {
         let twice = Strided { start: 0, count: 2, block: 2, stride: 1 };
         says(failed(epoch.put(target, twice, [1, 2, 3, 4])), id, ErrorKind::OverlappingLayout, "put of elements 0..3 on window W at rank 1 by rank 0 has a target layout that \
             names a byte twice");
-        says(failed(epoch.accumulate(target, 1, Sum, 1)), id, ErrorKind::DatatypeMismatch, "accumulate on window W at rank 1 by rank 0 differs in basic types between origin \
-            and target: the displacement is not aligned to elements of u32");
         says(failed(epoch.put(me, 0..4, own(1))), id, ErrorKind::ConflictingAccess, "put on window W at rank 0 by rank 0 conflicts with a concurrent access to the \
             same location: origin and target are parts of the own window and have bytes in \
             common");
