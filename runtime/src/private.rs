@@ -366,10 +366,8 @@ pub mod inner {
         let mut answer = None;
         before_call();
         let run = |epoch: &LockEpoch<'scope, T>| answer = Some(between(|| body(epoch)));
-        let closed = match info {
-            Info::Strong => window.lock(target, kind, run),
-            Info::Weak | Info::NoCheck(_) => window.lock_with(target, kind, info.plain(), run),
-        };
+        // One call for all values of info: a body that two calls share is compiled apart from the function that it is in.
+        let closed = window.lock_with(target, kind, info.plain(), run);
         settle(answer, closed.map_err(|error| info.explain(error)))
     }
 

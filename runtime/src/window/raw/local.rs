@@ -247,7 +247,7 @@ impl RawWindow {
 
     /// Loads an element of the own part, whatever others do to it.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn load<T: Element>(&self, call: &'static str, index: usize) -> Result<T> {
         if !self.is_own::<T>(index, 1) {
             return Err(self.local_bounds::<T>(call, index, 1));
@@ -260,7 +260,7 @@ impl RawWindow {
 
     /// Stores an element of the own part, whatever others do to it.
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub(crate) fn store<T: Element>(&self, call: &'static str, index: usize, value: T) -> Result<()> {
         if !self.is_own::<T>(index, 1) {
             return Err(self.local_bounds::<T>(call, index, 1));
