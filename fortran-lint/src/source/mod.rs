@@ -60,7 +60,7 @@ impl Files for InMemory {
 pub struct Reading {
     /// The form of every file; each file's content decides where this is `None`.
     pub form: Option<Form>,
-    /// Forms of the files whose paths match a pattern; the first match counts. See [`matches`] for patterns.
+    /// Forms of the files whose paths match a pattern; the first match counts. See [`matches()`] for patterns.
     pub forms: Vec<(String, Form)>,
     /// Folders in which included files are looked for, behind the folders of the files that include them.
     pub include_paths: Vec<String>,
