@@ -8,10 +8,12 @@
 //! Never knows closures, scopes or what a call's result is delivered into: `epoch` does.
 #![allow(unsafe_code)]
 
+mod accumulate;
 mod admission;
 mod control;
 mod copies;
 mod deferral;
+mod elsewhere;
 mod exposures;
 mod failures;
 mod fences;
@@ -27,6 +29,7 @@ mod regions;
 mod remote;
 mod rules;
 mod served;
+mod sides;
 mod transfer;
 mod typed;
 
@@ -72,7 +75,7 @@ enum Access {
     Asked,
     /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
     Promised,
-    // From here on everything is admitted: `transfer` compares.
+    // From here on everything is admitted: `sides` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.

@@ -68,18 +68,10 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        self.refuse_remote_layout(call, target, there)?;
-        let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
-        let to = self.form_of_target(call, there, target, at, &common)?;
-        let from = self.form_of_source(call, target, origin, &common)?;
-        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
-        self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
+        let (to, from, _) = self.settle_typed_put(call, target, at, origin)?;
         // SAFETY: - both sides stay inside the memory at their bases and agree, see above. - the rest as in `put`.
         unsafe { self.copy_forms(&to, &from) };
+        let there = &self.targets[target.index()];
         for run in to.runs() {
             self.wrote(there, there.data.wrapping_add(to.start + run.at), run.bytes());
         }
@@ -94,10 +86,7 @@ impl RawWindow {
         at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        self.refuse_remote_layout(call, target, there)?;
-        let common = self.common::<T>(call, target, at, |each| into.items(each))?;
-        let from = self.form_of_target(call, there, target, at, &common)?;
+        let (from, common) = self.settle_typed_target::<T>(call, target, at, |each| into.items(each))?;
         let own = matches!(into, Destination::Own(_));
         let to = self.form_of_destination(call, target, into, &common)?;
         self.refuse_disagreement(call, target, &from.datatype, &to.datatype)?;
@@ -124,16 +113,7 @@ impl RawWindow {
         origin: &Source<'_, T>,
         mut combine: impl FnMut(Piece<T>) -> Result<()>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        self.refuse_remote_layout(call, target, there)?;
-        let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
-        let to = self.form_of_target(call, there, target, at, &common)?;
-        let from = self.form_of_source(call, target, origin, &common)?;
-        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
-        self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
+        let (to, from, common) = self.settle_typed_put(call, target, at, origin)?;
         let mut at = |to_at: usize, from_at: usize, count: usize| {
             // SAFETY: - in bounds: elements of the datatype, which lies inside the memory at the base.
             let to = unsafe { to.base.add(to.start + to_at) }.cast();
@@ -162,13 +142,40 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Refuses a layout at a target that shares no memory with this rank.
+    /// The target's side of a transfer, which `items` of the other side belong to, and what both sides have in common.
     #[track_caller]
-    fn refuse_remote_layout(&self, call: &'static str, target: Rank, there: &Target) -> Result<()> {
-        match there.is_remote() {
-            false => Ok(()),
-            true => Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP")),
+    fn settle_typed_target<'a, T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'a>,
+        items: impl FnOnce(usize) -> Option<usize>,
+    ) -> Result<(Form<'a, *mut u8>, Common)> {
+        let there = self.admitted(call, target)?;
+        if there.remote {
+            return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
         }
+        let common = self.common::<T>(call, target, at, items)?;
+        Ok((self.form_of_target(call, there, target, at, &common)?, common))
+    }
+
+    /// The two sides of a put or accumulate, after all checks.
+    #[track_caller]
+    fn settle_typed_put<'a, T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'a>,
+        origin: &Source<'a, T>,
+    ) -> Result<(Form<'a, *mut u8>, Form<'a, *const u8>, Common)> {
+        let (to, common) = self.settle_typed_target::<T>(call, target, at, |each| origin.items(each))?;
+        let from = self.form_of_source(call, target, origin, &common)?;
+        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
+        self.refuse_typed_overlap(call, target, End::Target, &to)?;
+        if let Source::Own(_) = origin {
+            self.refuse_typed_meeting(call, target, &to, &from)?;
+        }
+        Ok((to, from, common))
     }
 
     /// How many elements a section of a target has, where the other side does not say it.
