@@ -48,15 +48,29 @@ impl RawWindow {
         operation: O,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        let combined = self.accumulate_checked(call, target, at, operation, origin);
+        combined.map_err(|error| at.located(error, origin.len()))
+    }
+
+    #[track_caller]
+    #[inline]
+    fn accumulate_checked<T: Element, O: Operation<T>>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        operation: O,
+        origin: &Source<'_, T>,
+    ) -> Result<()> {
         if let Some(at) = at.plain()
             && !origin.is_typed()
             && self.keeps_transfers(target)
         {
-            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let (_, from, len) = self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
             let accumulate = move |window: &RawWindow, origin: &Source<'_, T>| {
                 window.accumulate_any(call, target, at, operation, origin)
             };
-            if self.keep_with_origin(target, origin, accumulate) {
+            if self.keep_with_origin(target, origin, (from, len), accumulate) {
                 return Ok(());
             }
         }
@@ -92,15 +106,29 @@ impl RawWindow {
     ) -> Result<Vec<T>> {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
+        let before = self.get_accumulate_checked(CALL, target, at, operation, origin);
+        before.map_err(|error| at.located(error, origin.len()))
+    }
+
+    #[track_caller]
+    #[inline]
+    fn get_accumulate_checked<T: Element, O: Operation<T>>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        operation: O,
+        origin: &Source<'_, T>,
+    ) -> Result<Vec<T>> {
         if self.targets.get(target.index()).is_some_and(|there| there.remote) {
-            let (basic, pieces) = self.settle_remote(CALL, target, at, origin)?;
-            let before = self.fetch_remote(CALL, target.index(), (basic, O::CODE), pieces)?;
+            let (basic, pieces) = self.settle_remote(call, target, at, origin)?;
+            let before = self.fetch_remote(call, target.index(), (basic, O::CODE), pieces)?;
             return Ok(before.into_iter().map(|bits| self.element_of_bits(bits)).collect());
         }
         let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
-        self.each_piece(CALL, target, at, origin, |piece| {
+        self.each_piece(call, target, at, origin, |piece| {
             // SAFETY: - in bounds, readable and writable: `each_piece`. - no reference lives there: see `put`.
-            unsafe { self.combine(CALL, target, piece, operation, |old| before.push(old)) }
+            unsafe { self.combine(call, target, piece, operation, |old| before.push(old)) }
         })?;
         Ok(before)
     }
@@ -165,16 +193,7 @@ impl RawWindow {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         let Some(to) = self.element::<T>(CALL, target, at)? else {
-            let basic = self.remote_basic::<T>(CALL, target, at * self.targets[target.index()].unit)?;
-            let offset = at * self.targets[target.index()].unit;
-            let before = self.compare_swap_remote(
-                CALL,
-                target.index(),
-                (basic, offset),
-                expected.to_bits(),
-                new.to_bits(),
-            )?;
-            return Ok(T::from_bits(before));
+            return self.compare_swap_one(CALL, target, at, expected, new);
         };
         match self.is_native(to) {
             true => {

@@ -3,7 +3,7 @@
 
 use super::RawWindow;
 use super::sides::pieces;
-use crate::element::{BasicType, Element, OpCode, zeroed};
+use crate::element::{Basic, BasicType, Element, OpCode, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::Source;
 use crate::op::section::Section;
@@ -30,6 +30,17 @@ impl RawWindow {
                 Err(self.unserved(call, target, what))
             }
         }
+    }
+
+    #[track_caller]
+    fn remote_basic_of_one<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+    ) -> Result<BasicType> {
+        let basic = self.remote_basic::<T>(call, target, at * self.targets[target.index()].unit);
+        basic.map_err(|error| error.in_range(at..at.saturating_add(1)))
     }
 
     /// The error of what is not done over connections.
@@ -86,7 +97,7 @@ impl RawWindow {
         origin: T,
     ) -> Result<T> {
         let offset = at * self.targets[target.index()].unit;
-        let basic = self.remote_basic::<T>(call, target, offset)?;
+        let basic = self.remote_basic_of_one::<T>(call, target, at)?;
         let bytes = self.bytes_of::<T>((&raw const origin).cast(), 1);
         let pieces = std::iter::once((offset, bytes));
         let before = self.fetch_remote(call, target.index(), (basic, operation), pieces)?;
@@ -94,6 +105,24 @@ impl RawWindow {
             Some(&before) => Ok(self.element_of_bits(before)),
             None => unreachable!("a reply has as many elements as were asked for"),
         }
+    }
+
+    /// Stores `new` in one element of a target that shares no memory with this rank, where `expected` is found.
+    #[cold]
+    #[track_caller]
+    pub(super) fn compare_swap_one<T: Basic>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: usize,
+        expected: T,
+        new: T,
+    ) -> Result<T> {
+        let basic = self.remote_basic_of_one::<T>(call, target, at)?;
+        let offset = at * self.targets[target.index()].unit;
+        let (expected, new) = (expected.to_bits(), new.to_bits());
+        let before = self.compare_swap_remote(call, target.index(), (basic, offset), expected, new)?;
+        Ok(T::from_bits(before))
     }
 
     /// The pieces of an accumulate to a target that shares no memory with this rank, after all checks: where each goes, and its

@@ -57,6 +57,7 @@ use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::op::Handle;
 use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
@@ -464,6 +465,12 @@ impl RawWindow {
             events: RefCell::new(Vec::new()),
         };
         Ok((window, stored))
+    }
+
+    /// The handle, as transfers of other windows are given it.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> Handle<'_> {
+        Handle(self)
     }
 
     pub(crate) fn id(&self) -> u64 {

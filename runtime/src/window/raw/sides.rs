@@ -2,13 +2,14 @@
 //! Never moves a byte.
 
 use std::ops::Range;
+use std::ptr;
 
 use super::parts::Part;
 use super::{Access, RawWindow, Target};
 use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
-use crate::op::{Destination, Source};
+use crate::op::{Destination, Handle, Source};
 use crate::team::Rank;
 
 /// One side of a transfer after its checks: a base and a layout that stays inside the memory at the base.
@@ -80,11 +81,20 @@ impl RawWindow {
         target: Rank,
         at: usize,
     ) -> Result<Option<*mut T>> {
-        let there = self.admitted(call, target)?;
+        let there = match self.open_target(target) {
+            Some(there) => there,
+            None => self.let_in_to_one(call, target, at)?,
+        };
         match there.place(at, size_of::<T>()) {
             Some(place) => Ok(Some(place.cast())),
             None => self.element_of_part(call, target, at),
         }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn let_in_to_one(&self, call: &'static str, target: Rank, at: usize) -> Result<&Target> {
+        self.let_in(call, target).map_err(|error| error.in_range(at..at.saturating_add(1)))
     }
 
     /// One aligned element of a target of which a part is exposed to this handle, or that shares no memory with this rank.
@@ -119,7 +129,7 @@ impl RawWindow {
         let to = self.settle::<T>(call, there, target, at, len)?;
         self.refuse_overlap(call, target, at, len, &to.layout)?;
         let from = self.settle_source(call, target, origin, len)?;
-        let own = matches!(origin, Source::Own(_));
+        let own = self.owner_of_source(origin);
         self.refuse_own_overlap::<T>(call, target, &to.layout, own, &from.layout)?;
         Ok((to, from, len))
     }
@@ -187,9 +197,11 @@ impl RawWindow {
                 section.span(len),
             ),
             Source::Own(section) => {
-                let own = &self.targets[self.me];
-                let settled = own.open(section.settle(len, size, own.unit, own.extent()), size);
-                (self.private.cast_const(), settled, section.span(len))
+                (self.private.cast_const(), self.settle_own(section, len, size), section.span(len))
+            }
+            Source::Of(handle, section) => {
+                let window = handle.window();
+                (window.private.cast_const(), window.settle_own(section, len, size), section.span(len))
             }
         };
         match settled {
@@ -220,9 +232,12 @@ impl RawWindow {
             Destination::Typed(..) => unreachable!("what counts in items is settled elsewhere"),
             Destination::Own(section) => {
                 self.refuse_views(call)?;
-                let own = &self.targets[self.me];
-                let settled = own.open(section.settle(len, size, own.unit, own.extent()), size);
-                (self.private, settled, section.span(len))
+                (self.private, self.settle_own(section, len, size), section.span(len))
+            }
+            Destination::Of(handle, section) => {
+                let window = handle.window();
+                window.refuse_views(call)?;
+                (window.private, window.settle_own(section, len, size), section.span(len))
             }
         };
         match settled {
@@ -232,6 +247,12 @@ impl RawWindow {
             Ok(layout) => Ok(Side { base, layout }),
             Err(fault) => Err(self.faulty_origin(call, target, span, fault)),
         }
+    }
+
+    /// A section of the own memory, of which only a part may be open to this handle.
+    fn settle_own(&self, section: &Section<'_>, len: usize, size: usize) -> Result<Layout, Fault> {
+        let own = &self.targets[self.me];
+        own.open(section.settle(len, size, own.unit, own.extent()), size)
     }
 
     #[track_caller]
@@ -249,6 +270,24 @@ impl RawWindow {
         }
     }
 
+    /// The window whose own part an origin is.
+    pub(super) fn owner_of_source<'w, T>(&'w self, origin: &Source<'w, T>) -> Option<&'w RawWindow> {
+        match origin {
+            Source::Own(_) => Some(self),
+            Source::Of(handle, _) => Some(handle.window()),
+            Source::Slice(_) | Source::Strided(..) | Source::Typed(..) => None,
+        }
+    }
+
+    /// The window whose own part a destination is.
+    pub(super) fn owner_of_destination<'w, T>(&'w self, into: &Destination<'w, T>) -> Option<&'w RawWindow> {
+        match into {
+            Destination::Own(_) => Some(self),
+            Destination::Of(handle, _) => Some(handle.window()),
+            Destination::Slice(_) | Destination::Strided(..) | Destination::Typed(..) => None,
+        }
+    }
+
     /// Refuses a transfer within the own window that reads a byte that it writes.
     #[track_caller]
     pub(super) fn refuse_own_overlap<T: Element>(
@@ -256,19 +295,36 @@ impl RawWindow {
         call: &'static str,
         target: Rank,
         there: &Layout,
-        own: bool,
+        own: Option<&RawWindow>,
         here: &Layout,
     ) -> Result<()> {
-        match own && target.index() == self.me && there.meets(here, size_of::<T>()) {
+        match self.is_within(target, own) && there.meets(here, size_of::<T>()) {
             false => Ok(()),
-            true => Err(self.own_parts_meet(call, target)),
+            true => {
+                let size = size_of::<T>();
+                Err(self.own_parts_meet(call, target, &there.span(size), &here.span(size)))
+            }
         }
+    }
+
+    /// Whether both sides of a transfer lie in one memory: the target is the own part, and so is the other side.
+    pub(super) fn is_within(&self, target: Rank, own: Option<&RawWindow>) -> bool {
+        target.index() == self.me && own.is_some_and(|own| ptr::eq(self, own))
     }
 
     #[cold]
     #[track_caller]
-    pub(super) fn own_parts_meet(&self, call: &'static str, target: Rank) -> Error {
-        let note = "origin and target are parts of the own window and have bytes in common";
+    pub(super) fn own_parts_meet(
+        &self,
+        call: &'static str,
+        target: Rank,
+        there: &Range<usize>,
+        here: &Range<usize>,
+    ) -> Error {
+        let note = format!(
+            "bytes {}..{} of the own window, which it names at the target, and bytes {}..{}, at the origin, are not apart",
+            there.start, there.end, here.start, here.end
+        );
         self.error(ErrorKind::ConflictingAccess, call).target(target).note(note)
     }
 
@@ -317,6 +373,15 @@ impl RawWindow {
         };
         let note = format!("the origin section {start}..{end} {what}");
         self.error(fault.kind(), call).target(target).note(note)
+    }
+}
+
+impl<'w> Handle<'w> {
+    pub(super) fn window(self) -> &'w RawWindow {
+        match self.0.downcast_ref() {
+            Some(window) => window,
+            None => unreachable!("only windows make handles"),
+        }
     }
 }
 

@@ -42,7 +42,7 @@ impl RawWindow {
                 Source::Own(section) => {
                     self.own_place::<T>(target, section).map(|(at, len)| (at.cast_const(), len))
                 }
-                Source::Strided(..) | Source::Typed(..) => None,
+                Source::Strided(..) | Source::Typed(..) | Source::Of(..) => None,
             };
             if let Some((from, bytes)) = from
                 && let Some(to) = there.place(start, bytes)
@@ -67,14 +67,27 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        let put = self.put_checked(call, target, at, origin);
+        put.map_err(|error| at.located(error, origin.len()))
+    }
+
+    #[track_caller]
+    #[inline]
+    fn put_checked<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+    ) -> Result<()> {
         if let Some(at) = at.plain()
             && !origin.is_typed()
             && self.keeps_transfers(target)
         {
-            self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
+            let (_, from, len) = self.settle_put(call, &self.targets[target.index()], target, at, origin)?;
             let put =
                 move |window: &RawWindow, origin: &Source<'_, T>| window.put_any(call, target, at, origin);
-            if self.keep_with_origin(target, origin, put) {
+            if self.keep_with_origin(target, origin, (from, len), put) {
                 return Ok(());
             }
         }
@@ -102,6 +115,7 @@ impl RawWindow {
         &self,
         target: Rank,
         origin: &Source<'_, T>,
+        (from, len): (Side<*const u8>, usize),
         transfer: impl FnOnce(&RawWindow, &Source<'_, T>) -> Result<()> + Send + 'static,
     ) -> bool {
         match *origin {
@@ -127,6 +141,20 @@ impl RawWindow {
                 let Some(section) = section.plain() else { return false };
                 self.keep(target, 0, move |window| transfer(window, &Source::Own(section)))
             }
+            // Another window may be gone by then.
+            Source::Of(..) => {
+                let bytes = len.saturating_mul(size_of::<T>());
+                if !self.has_room(target, bytes) {
+                    return false;
+                }
+                let mut copy = vec![zeroed::<T>(); len];
+                let layout = Layout { start: 0, count: 1, block: len, stride: len };
+                let to = Side { base: copy.as_mut_ptr().cast(), layout };
+                // SAFETY: - readable: the layout stays inside the memory at its base, see `settle_source`. - writable: a vector
+                //   of so many elements, which nobody else knows.
+                unsafe { self.copy_layouts::<T>(&to, &from, len) };
+                self.keep(target, bytes, move |window| transfer(window, &Source::Slice(&copy)))
+            }
         }
     }
 
@@ -150,7 +178,10 @@ impl RawWindow {
                 Destination::Own(section) if self.open.views.get() == 0 => {
                     self.own_place::<T>(target, section)
                 }
-                Destination::Own(_) | Destination::Strided(..) | Destination::Typed(..) => None,
+                Destination::Own(_)
+                | Destination::Of(..)
+                | Destination::Strided(..)
+                | Destination::Typed(..) => None,
             };
             if let Some((to, bytes)) = to
                 && let Some(from) = there.place(start, bytes)
@@ -171,6 +202,19 @@ impl RawWindow {
     #[track_caller]
     #[inline(never)]
     fn get_any<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        into: &mut Destination<'_, T>,
+    ) -> Result<()> {
+        let get = self.get_checked(call, target, at, into);
+        get.map_err(|error| at.located(error, into.len()))
+    }
+
+    #[track_caller]
+    #[inline]
+    fn get_checked<T: Element>(
         &self,
         call: &'static str,
         target: Rank,
@@ -199,8 +243,8 @@ impl RawWindow {
         let len = self.agreed_len(call, target, at, into.len())?;
         let Side { base, layout } = self.settle::<T>(call, there, target, at, len)?;
         let from = Side { base: base.cast_const(), layout };
-        let own = matches!(into, Destination::Own(_));
         let to = self.settle_destination(call, target, into, len)?;
+        let own = self.owner_of_destination(into);
         self.refuse_own_overlap::<T>(call, target, &from.layout, own, &to.layout)?;
         if there.remote {
             let pieces = pieces::<T>(&to.layout, &from.layout, len).map(|(to_at, from_at, piece)| {
@@ -209,12 +253,12 @@ impl RawWindow {
             // SAFETY: - writable: `pieces` stays inside the layout of the destination, see `settle_destination`.
             unsafe { self.get_remote(call, target.index(), pieces) }?;
         } else {
-            // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or the own window
+            // SAFETY: - both layouts stay inside the memory at their bases. - writable: an exclusive slice, or own memory
             //   without views, see `settle_destination`. - the rest as in `get`.
             unsafe { self.copy_layouts::<T>(&to, &from, len) };
         }
-        if own {
-            to.layout.ranges(size_of::<T>()).for_each(|range| self.stored(range.start, range.len()));
+        if let Some(own) = own {
+            to.layout.ranges(size_of::<T>()).for_each(|range| own.stored(range.start, range.len()));
         }
         Ok(())
     }
@@ -250,7 +294,7 @@ impl RawWindow {
     pub(crate) fn get_vec<T: Element>(&self, target: Rank, at: Section<'_>) -> Result<Vec<T>> {
         const CALL: &str = "get";
         // The section is checked before memory for its elements is asked for.
-        let len = self.elements_in::<T>(CALL, target, at)?;
+        let len = self.elements_in::<T>(CALL, target, at).map_err(|error| at.located(error, None))?;
         let mut elements = Vec::<T>::new();
         // A section can name an element often, so its length says nothing about memory.
         if elements.try_reserve_exact(len).is_err() {

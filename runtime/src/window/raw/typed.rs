@@ -87,18 +87,16 @@ impl RawWindow {
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
         let (from, common) = self.settle_typed_target::<T>(call, target, at, |each| into.items(each))?;
-        let own = matches!(into, Destination::Own(_));
         let to = self.form_of_destination(call, target, into, &common)?;
+        let own = self.owner_of_destination(into);
         self.refuse_disagreement(call, target, &from.datatype, &to.datatype)?;
         self.refuse_typed_overlap(call, target, End::Origin, &to)?;
         let from = Form { base: from.base.cast_const(), start: from.start, datatype: from.datatype };
-        if own {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
-        // SAFETY: - as in `put_typed`; the destination is an exclusive slice or the own window without views.
+        self.refuse_typed_meeting(call, target, own, &to, &from)?;
+        // SAFETY: - as in `put_typed`; the destination is an exclusive slice or own memory without views.
         unsafe { self.copy_forms(&to, &from) };
-        if own {
-            to.runs().for_each(|run| self.stored(to.start + run.at, run.bytes()));
+        if let Some(own) = own {
+            to.runs().for_each(|run| own.stored(to.start + run.at, run.bytes()));
         }
         Ok(())
     }
@@ -172,9 +170,7 @@ impl RawWindow {
         let from = self.form_of_source(call, target, origin, &common)?;
         self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
         self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
+        self.refuse_typed_meeting(call, target, self.owner_of_source(origin), &to, &from)?;
         Ok((to, from, common))
     }
 
@@ -258,6 +254,7 @@ impl RawWindow {
                 (within, Section::from((0, datatype)))
             }
             Source::Own(section) => (self.own_memory(), section),
+            Source::Of(handle, section) => (handle.window().own_memory(), section),
         };
         self.form(call, target, End::Origin, within, section, common)
     }
@@ -284,11 +281,8 @@ impl RawWindow {
                 let within = Within { base: memory.start, open: Open::First(memory.bytes), unit: 1 };
                 (within, Section::from((0, *datatype)))
             }
-            Destination::Own(section) => {
-                self.refuse_views(call)?;
-                let Within { base, open, unit } = self.own_memory();
-                (Within { base: base.cast_mut(), open, unit }, *section)
-            }
+            Destination::Own(section) => (self.own_memory_mut(call)?, *section),
+            Destination::Of(handle, section) => (handle.window().own_memory_mut(call)?, *section),
         };
         self.form(call, target, End::Origin, within, section, common)
     }
@@ -296,6 +290,13 @@ impl RawWindow {
     fn own_memory(&self) -> Within<'_, *const u8> {
         let own = &self.targets[self.me];
         Within { base: self.private.cast_const(), open: Open::Of(own), unit: own.unit }
+    }
+
+    #[track_caller]
+    fn own_memory_mut(&self, call: &'static str) -> Result<Within<'_, *mut u8>> {
+        self.refuse_views(call)?;
+        let own = &self.targets[self.me];
+        Ok(Within { base: self.private, open: Open::Of(own), unit: own.unit })
     }
 
     /// A section as a tree, inside its memory.
@@ -384,11 +385,17 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
+        own: Option<&RawWindow>,
         to: &Form<'_, *mut u8>,
         from: &Form<'_, *const u8>,
     ) -> Result<()> {
-        match target.index() == self.me && to.datatype.meets(to.start, &from.datatype, from.start) {
-            true => Err(self.own_parts_meet(call, target)),
+        match self.is_within(target, own) && to.datatype.meets(to.start, &from.datatype, from.start) {
+            true => {
+                let span = |start: usize, named: Range<usize>| start + named.start..start + named.end;
+                let (there, here) =
+                    (span(to.start, to.datatype.span()), span(from.start, from.datatype.span()));
+                Err(self.own_parts_meet(call, target, &there, &here))
+            }
             false => Ok(()),
         }
     }
