@@ -118,6 +118,12 @@ impl RankContext {
         }
     }
 
+    /// Takes some memory for the first windows now.
+    pub(crate) fn with_memory_aside(self) -> RankContext {
+        self.arena.set_aside();
+        self
+    }
+
     /// Sets what becomes of info values.
     pub(crate) fn with_info_policy(mut self, policy: Policy) -> RankContext {
         self.info_policy = policy;

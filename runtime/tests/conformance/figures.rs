@@ -11,7 +11,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_neighbour_on_both_sides_counts_once, [1, 2]),
     case!(an_exclusive_put_is_the_same_under_every_info, [4]),
     case!(owners_and_producers_take_turns_by_get_and_accumulate, [3]).many_rounds(),
-    case!(readers_overlap_each_other_and_never_the_writer, [4]),
+    case!(readers_overlap_each_other_and_never_the_writer, [4]).many_rounds(),
     case!(everybody_exchanges_with_everybody, [6]).many_rounds(),
     case!(gets_and_loads_never_disturb_each_other, [4]),
     case!(a_call_on_one_window_completes_nothing_on_another, [2]).over_its_own_memory(),

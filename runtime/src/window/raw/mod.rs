@@ -93,6 +93,8 @@ struct Target {
     unit: usize,
     /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
     reach: Cell<usize>,
+    /// As `reach`, for what needs no mark when it is written: none where the rank has a private copy.
+    unmarked_reach: Cell<usize>,
     /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
     part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
@@ -385,7 +387,7 @@ impl RawWindow {
                 let remote = !is_mapped(rank);
                 let attached = if remote { None } else { attached(theirs) };
                 let offset = if remote { all[me].offset } else { theirs.offset };
-                Target {
+                let target = Target {
                     data: match (remote, &attached) {
                         (true, _) => ptr::null_mut(),
                         (false, None) => context.at(offset + plan.data as u64),
@@ -394,7 +396,8 @@ impl RawWindow {
                     attached,
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
-                    reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
+                    reach: Cell::default(),
+                    unmarked_reach: Cell::default(),
                     part: Cell::new(None),
                     marked: match theirs.copies {
                         0 | 1 => None,
@@ -406,7 +409,9 @@ impl RawWindow {
                     control: ptr::from_ref(context.segment().shared(offset)),
                     remote,
                     staged: Cell::new(false),
-                }
+                };
+                target.widen();
+                target
             })
             .collect();
         let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
