@@ -134,6 +134,83 @@ fn receive_buffers_used_after_each_finishing_call() {
     );
 }
 
+/// A variable that holds one request after the other: a call ends the operation that it stands for at that time, and no
+/// earlier one.
+#[test]
+fn a_request_that_is_used_again_is_another_operation() {
+    let other = RECEIVE.replace("buf", "other");
+    for again in [format!("{other}\n{WAIT}"), format!("do i = 1, n\n{other}\n{WAIT}\nend do")] {
+        // Touched behind its own wait, and not behind those of the other one.
+        check_body(
+            "integer :: buf\ninteger, volatile :: other",
+            &format!("{RECEIVE}\n{WAIT}\ncall opaque(buf)\nx = buf\n{again}\ny = buf"),
+            &[],
+        );
+        check_body(
+            "integer :: buf\ninteger, volatile :: other",
+            &format!("{RECEIVE}\n{WAIT}\n{again}\ny = buf"),
+            &["warning FR02 buf: y = buf"],
+        );
+    }
+    // One of several requests may have been another one.
+    let some = "call MPI_WAIT(reqs(n), status, ierr)\ncall opaque(buf)\ncall MPI_WAITALL(2, reqs, status, ierr)\ny = buf";
+    check_body(
+        "integer :: buf",
+        &format!("{}\n{some}", RECEIVE.replace("req,", "reqs(1),")),
+        &["warning FR02 buf: y = buf because FR14"],
+    );
+    // A persistent request is started again, and is the same operation.
+    let init = RECEIVE.replace("MPI_IRECV", "MPI_RECV_INIT");
+    let start = "call MPI_START(req, ierr)";
+    check_body(
+        "integer :: buf",
+        &format!("{init}\n{start}\n{WAIT}\ncall opaque(buf)\nx = buf\n{start}\n{WAIT}\ny = buf"),
+        &["error FR02 buf: y = buf because FR14"],
+    );
+    // The windows alike, and an unlock of another target ends nothing.
+    let get = "call MPI_GET(buf, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    check_body(
+        "integer :: buf",
+        &format!("{FENCE}\n{get}\n{FENCE}\ncall opaque(buf)\nx = buf\n{FENCE}\ny = buf"),
+        &[],
+    );
+    let lock = |rank: &str| format!("call MPI_WIN_LOCK(MPI_LOCK_SHARED, {rank}, 0, win, ierr)");
+    let unlock = |rank: &str| format!("call MPI_WIN_UNLOCK({rank}, win, ierr)");
+    let (one, two) = ((lock("1"), unlock("1")), (lock("2"), unlock("2")));
+    check_body(
+        "integer :: buf",
+        &format!("{}\n{}\n{get}\n{}\ncall opaque(buf)\n{}\nx = buf", one.0, two.0, two.1, one.1),
+        &["warning FR06 buf: x = buf because FR14"],
+    );
+}
+
+/// What has no elements is neither moved nor opened.
+#[test]
+fn nothing_happens_to_buffers_without_elements() {
+    check_body("integer :: buf", &format!("{}\n{WAIT}\nx = buf", RECEIVE.replace("buf, 1", "buf, 0")), &[]);
+    check_body(
+        "integer :: buf",
+        &format!("n = 0\n{}\n{WAIT}\nx = buf", RECEIVE.replace("buf, 1", "buf, n")),
+        &[],
+    );
+    for (size, n) in [("0_MPI_ADDRESS_KIND", 0), ("size", 1)] {
+        let create = CREATE.replace("size", size);
+        let text = unit("mpif.h", "integer :: buf(4)", &format!("{create}\n{FENCE}\nx = buf(1)"));
+        assert_eq!(said(&text, &Options::default()).len(), n, "{text}");
+    }
+    // A window without memory, by the size in a variable.
+    for (size, n) in [
+        ("size = 0", 0),
+        ("size = 8", 1),
+        ("size = 0\ncall ask(size)", 1),
+        ("size = 0\nif (n > 1) size = 8", 1),
+    ] {
+        let create = CREATE.replace("buf", "0");
+        let text = unit("mpif.h", "", &format!("{size}\n{create}"));
+        assert_eq!(said(&text, &Options::default()).len(), n, "{text}");
+    }
+}
+
 // covers: REG-LINT-03
 #[test]
 fn hidden_receives_read_afterwards() {

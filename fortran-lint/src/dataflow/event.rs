@@ -530,7 +530,8 @@ impl<'a> Collector<'a> {
         if INQUIRIES.binary_search(&text).is_ok() {
             return;
         }
-        let is_known_function = self.resolve(name).variable.is_some() && !is_intrinsic(text);
+        let is_known_function = self.file.inlined.of(base).is_some()
+            || (self.resolve(name).variable.is_some() && !is_intrinsic(text));
         if is_known_function {
             self.user_call(name, base, args);
         } else {
@@ -575,8 +576,12 @@ impl<'a> Collector<'a> {
 
     fn call(&mut self, procedure: ExprId, args: List) {
         let tree = self.tree;
-        let Some(name) = tree.root(procedure) else { return };
-        let is_plain = matches!(tree.expr(procedure).kind, ExprKind::Name(_));
+        let (name, is_plain) = match tree.expr(procedure).kind {
+            // What is bound to a type, or a procedure pointer of an object.
+            ExprKind::Component { name, .. } => (Some(name), false),
+            _ => (tree.root(procedure), matches!(tree.expr(procedure).kind, ExprKind::Name(_))),
+        };
+        let Some(name) = name else { return };
         match self.file.options.wrappers.find(tree.symbols.name(name)).filter(|_| is_plain) {
             Some(known) => self.library_call(name, tree.span(procedure), known, args),
             None => self.user_call(name, procedure, args),

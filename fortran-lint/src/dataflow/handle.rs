@@ -22,6 +22,7 @@ impl Copies {
             if let StatementKind::Assignment { target, value } = tree.statements[statement as usize].kind
                 && let (Some(to), Some(from)) = (tree.root(target), tree.root(value))
                 && to != from
+                && !is_result(file, value)
             {
                 copies.join(to, from);
             }
@@ -62,6 +63,11 @@ impl Copies {
         name
     }
 
+    /// Whether one of two names is a copy of the other.
+    pub(super) fn are_copies(&self, one: Symbol, other: Symbol) -> bool {
+        self.leader(one) == self.leader(other)
+    }
+
     fn join(&mut self, one: Symbol, other: Symbol) {
         let (one, other) = (self.leader(one), self.leader(other));
         if one != other {
@@ -76,6 +82,14 @@ impl Copies {
             return self.leader(a) == self.leader(b);
         }
         overlap(tree, one, other)
+    }
+}
+
+/// Whether a value comes from a function whose result stands for what it has started.
+fn is_result(file: FileContext<'_>, value: ExprId) -> bool {
+    match file.tree.expr(value).kind {
+        ExprKind::Reference { base, .. } => file.inlined.of(base).is_some(),
+        _ => false,
     }
 }
 

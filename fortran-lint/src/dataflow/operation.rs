@@ -1,8 +1,10 @@
 //! The operations that a unit starts on its variables, and the windows that it makes. Never decides what is safe.
 
 use super::Analysis;
+use super::event::{By, Call, EventKind, PassedTo};
+use crate::model::Storage;
 use crate::mpi::{Class, Direction, Part};
-use crate::parse::{ExprId, Symbol};
+use crate::parse::{ExprId, ExprKind, StatementKind, Symbol};
 
 /// What ends an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +79,7 @@ impl Analysis<'_> {
                 Class::WinCreate => {
                     if let (Some(place), Some(handle)) = (call.part(Part::Window), window)
                         && let Some(variable) = self.variable_of(place)
+                        && !self.has_no_elements(call, place)
                     {
                         windows.push(Window { call: id as u32, variable, place, handle });
                     }
@@ -102,6 +105,9 @@ impl Analysis<'_> {
             };
             for (position, (part, arg)) in call.parts().enumerate() {
                 let Part::Buffer(direction) = part else { continue };
+                if self.has_no_elements(call, arg) {
+                    continue;
+                }
                 // A started partitioned send leaves each part to the program until that part is handed over.
                 if procedure.class == Class::Partitioned && direction == Direction::In {
                     continue;
@@ -118,6 +124,57 @@ impl Analysis<'_> {
             }
         }
         (operations, windows)
+    }
+
+    /// Whether a buffer, or the memory of a window, certainly has no elements: the count or the size behind it is zero.
+    pub fn has_no_elements(&self, call: &Call, buffer: ExprId) -> bool {
+        let Some(procedure) = call.procedure else { return false };
+        let Some(at) = call.args.iter().position(|arg| *arg == Some(buffer)) else { return false };
+        let is_count = procedure
+            .arguments
+            .get(at + 1)
+            .is_some_and(|next| next.keyword.ends_with("count") || next.keyword == "size");
+        is_count && call.args.get(at + 1).copied().flatten().is_some_and(|count| self.is_zero(count))
+    }
+
+    /// Whether a number is zero wherever it is used: a literal, or a variable that is given nothing else.
+    fn is_zero(&self, number: ExprId) -> bool {
+        let tree = self.file.tree;
+        let ExprKind::Name(name) = tree.expr(number).kind else { return tree.int(number) == Some(0) };
+        if self.resolve(name).storage != Storage::Local {
+            return false;
+        }
+        let mut is_assigned = false;
+        for node in &self.flow.nodes {
+            let Some(statement) = node.statement else { continue };
+            if let StatementKind::Assignment { target, value } = tree.statements[statement as usize].kind
+                && tree.root(target) == Some(name)
+            {
+                if tree.int(value) != Some(0) {
+                    return false;
+                }
+                is_assigned = true;
+            }
+        }
+        // Nobody else writes it: it is handed to calls that look at a count or a size, and to no others.
+        is_assigned
+            && self.events.iter().filter(|event| event.variable() == Some(name)).all(|event| {
+                match event.kind {
+                    EventKind::Write { by, .. } => by == By::Statement,
+                    EventKind::Pass { to: PassedTo::Library(call, Part::Other), .. } => matches!(
+                        self.class_of(call),
+                        Some(
+                            Class::Blocking
+                                | Class::Nonblocking
+                                | Class::Persistent
+                                | Class::Transfer
+                                | Class::WinCreate
+                        )
+                    ),
+                    EventKind::Pass { .. } => false,
+                    _ => true,
+                }
+            })
     }
 
     /// The variable that an actual argument names, unless it is a constant of the library.

@@ -151,5 +151,5 @@ fn first_read(a: &Analysis<'_>, window: &Window) -> (Option<(u32, u32)>, bool) {
             Step::On
         });
     }
-    (without_attempts(a, &reads).first().copied(), has_shield)
+    (without_attempts(a, &reads, |(event, _)| *event).first().copied(), has_shield)
 }

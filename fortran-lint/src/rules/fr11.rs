@@ -41,8 +41,7 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
         if operation.phase == Phase::Call || !operation.direction.writes() {
             continue;
         }
-        let started = a.calls[operation.call as usize].event;
-        let ends = a.calls_behind(started, |call| a.finishes(call, operation));
+        let ends = a.ends(operation);
         check_ends(a, operation.variable, &ends, out);
     }
     for window in &a.windows {

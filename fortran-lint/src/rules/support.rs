@@ -3,7 +3,7 @@
 use rma_source::{FileId, Span};
 
 use super::repair;
-use crate::dataflow::{Analysis, Binding, Event, EventKind, PassedTo};
+use crate::dataflow::{Analysis, Binding, By, Event, EventKind, PassedTo};
 use crate::finding::{Finding, Level, Related};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
@@ -221,7 +221,7 @@ fn explain_lost_attributes(a: &Analysis<'_>, finding: &mut Finding, variable: Sy
     let resolved = a.resolve(variable);
     let position = a.unit.dummies.iter().position(|dummy| *dummy == variable);
     let (Storage::Dummy, Some(position)) = (resolved.storage, position) else { return };
-    let id = ProcedureId { file: a.file.index, unit: a.id.0 };
+    let id = ProcedureId { file: a.file.index, unit: a.id.0, entry: 0 };
     let actuals = a.file.program.protected_actuals.get(&(id, position as u32));
     if let (Some(actual), Some(declared)) = (actuals.and_then(|actuals| actuals.first()), resolved.declared) {
         because(finding, "FR18");
@@ -284,18 +284,27 @@ pub(super) fn is_load(a: &Analysis<'_>, event: &Event, variable: Symbol) -> bool
     }
 }
 
+/// Whether the event assigns the variable, so that the value may stay in a register.
+pub(super) fn is_store(event: &Event, variable: Symbol) -> bool {
+    matches!(event.kind, EventKind::Write { variable: own, by: By::Statement, .. } if own == variable)
+}
+
 /// Leaves out calls that were meant as remedies, so that the finding stands at the access behind them; they stay when
-/// there is nothing else.
-pub(super) fn without_attempts<T: Copy>(a: &Analysis<'_>, accesses: &[(u32, T)]) -> Vec<(u32, T)> {
-    let is_attempt = |i: u32| match a.events[i as usize].kind {
+/// there is nothing else. What is left is in the order of the text.
+pub(super) fn without_attempts<T: Copy>(
+    a: &Analysis<'_>,
+    accesses: &[T],
+    event_of: impl Fn(&T) -> u32,
+) -> Vec<T> {
+    let is_attempt = |access: &T| match a.events[event_of(access) as usize].kind {
         EventKind::Pass { to: PassedTo::User(call), .. } => a.calls[call as usize].args.len() == 1,
         _ => false,
     };
-    let mut kept: Vec<(u32, T)> = accesses.iter().copied().filter(|(i, _)| !is_attempt(*i)).collect();
+    let mut kept: Vec<T> = accesses.iter().copied().filter(|access| !is_attempt(access)).collect();
     if kept.is_empty() {
         kept = accesses.to_vec();
     }
-    kept.sort_by_key(|(i, _)| *i);
+    kept.sort_by_key(event_of);
     kept
 }
 
