@@ -565,6 +565,101 @@ fn an_element_concerns_its_array() {
     check_body("integer :: buf(10), other(10)", &format!("{receive}\n{WAIT}\nx = other(7)"), &[]);
 }
 
+/// A type with buffers and requests, and objects of it.
+const OBJECTS: &str = "type exchange\ninteger :: send(4), recv(4), count, one, many(2)\nend type\ntype(exchange) :: e, f, all(3)";
+
+#[test]
+fn components_are_memory_of_their_own() {
+    let receive = |buffer: &str, request: &str| {
+        format!("call MPI_IRECV({buffer}, 4, MPI_INTEGER, 0, 7, comm, {request}, ierr)")
+    };
+    let wait = |request: &str| format!("call MPI_WAIT({request}, status, ierr)");
+    let warning = |variable: &str, line: &str| format!("warning FR02 {variable}: {line}");
+    // The component that was received into, in an object and in one of an array.
+    for (buffer, request, finish, variable, line) in [
+        ("e%recv", "e%one", wait("e%one"), "e", "x = e%recv(2)"),
+        (
+            "e%recv(1)",
+            "e%many(2)",
+            "call MPI_WAITALL(2, e%many, status, ierr)".to_string(),
+            "e",
+            "x = e%recv(2)",
+        ),
+        ("all(2)%recv", "all(2)%one", wait("all(2)%one"), "all", "x = all(2)%recv(1)"),
+        ("all(i)%recv", "all(i)%one", wait("all(n)%one"), "all", "x = all(n)%recv(1)"),
+        (
+            "all(i)%recv",
+            "reqs(i)",
+            "call MPI_WAITALL(2, reqs, status, ierr)".to_string(),
+            "all",
+            "x = all(n)%recv(1)",
+        ),
+    ] {
+        check_body(
+            OBJECTS,
+            &format!("{}\n{finish}\n{line}", receive(buffer, request)),
+            &[&warning(variable, line)],
+        );
+    }
+    // Another component, another object, another element are not touched by the transfer.
+    for line in ["x = e%count", "x = e%send(1)", "e%count = 1", "x = f%recv(1)", "x = all(1)%recv(1)"] {
+        check_body(
+            OBJECTS,
+            &format!("{}\n{line}\n{}\n{line}", receive("e%recv", "e%one"), wait("e%one")),
+            &[],
+        );
+    }
+    check_body(
+        OBJECTS,
+        &format!(
+            "{}\nx = all(1)%recv(1)\n{}\nx = all(3)%recv(1)",
+            receive("all(2)%recv", "req"),
+            wait("req")
+        ),
+        &[],
+    );
+    // Nor does a sync call with another component help; one with the object does.
+    let synced = |argument: &str| {
+        format!("{}\n{}\ncall opaque({argument})\nx = e%recv(1)", receive("e%recv", "e%one"), wait("e%one"))
+    };
+    check_body(OBJECTS, &synced("e%send"), &["warning FR02 e: x = e%recv(1) because FR14"]);
+    check_body(OBJECTS, &synced("e%recv"), &[]);
+    check_body(OBJECTS, &synced("e"), &[]);
+    // The request of another object, and a component beside the request that is written meanwhile.
+    let open = format!("{}\ne%count = 3\n{}\nx = e%recv(1)", receive("e%recv", "e%one"), wait("f%one"));
+    check_body(OBJECTS, &open, &["error FR15 e: x = e%recv(1)"]);
+    let open = format!("{}\ne%recv(2) = 3\n{}", receive("e%recv", "e%one"), wait("e%one"));
+    check_body(OBJECTS, &open, &["error FR15 e: e%recv(2) = 3"]);
+    // The attribute of the object protects what is in it.
+    for attribute in ["volatile", "asynchronous"] {
+        let declared = OBJECTS.replace("type(exchange) ::", &format!("type(exchange), {attribute} ::"));
+        check_body(
+            &declared,
+            &format!("{}\n{}\nx = e%recv(1)", receive("e%recv", "e%one"), wait("e%one")),
+            &[],
+        );
+    }
+    // A window over a component.
+    let window = format!(
+        "{}\ne%count = 1\n{FENCE}\nx = e%count\n{FENCE}\nx = e%recv(1)",
+        CREATE.replace("buf", "e%recv")
+    );
+    check_body(OBJECTS, &window, &["error FR01 e: type(exchange) :: e, f, all(3)"]);
+    // Requests that the object of a caller keeps.
+    let kept = "subroutine begin(e)\nuse store\ntype(exchange) :: e\ninteger :: ierr\n".to_string()
+        + &receive("e%recv", "e%one").replace("comm", "MPI_COMM_WORLD")
+        + "\nend subroutine\nsubroutine finish(e)\nuse store\ntype(exchange) :: e\ninteger :: ierr\ncall MPI_WAIT(e%one, MPI_STATUS_IGNORE, ierr)\nend subroutine\n";
+    let store = "module store\nuse mpi\ntype exchange\ninteger :: recv(4), one\nend type\nend module\n";
+    for (line, expected) in
+        [("x = e%recv(1)", &["work.f90: warning FR02 e: x = e%recv(1)"][..]), ("x = e%one", &[])]
+    {
+        let work = format!(
+            "subroutine work(x)\nuse store\ntype(exchange) :: e\ninteger :: x\ncall begin(e)\ncall finish(e)\n{line}\nend subroutine\n"
+        );
+        common::check_files(&[("store.f90", store), ("kept.f90", &kept), ("work.f90", &work)], expected);
+    }
+}
+
 // covers: REG-LINT-25
 #[test]
 fn temporaries_as_buffers() {

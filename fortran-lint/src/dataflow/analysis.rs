@@ -8,7 +8,7 @@ use super::address::{HiddenBuffers, follow};
 use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intrinsic};
 use super::handle::{Copies, overlap};
 use super::inline::Inlined;
-use super::operation::{Operation, Window};
+use super::operation::{Memory, Operation, Window};
 use crate::model::{
     Flow, IsArgument, Model, Modules, Resolved, Storage, Unit, UnitId, may_be_changed_by_call,
 };
@@ -239,9 +239,9 @@ impl<'a> Analysis<'a> {
     }
 
     /// Whether behind this event every register copy of the variable is stale to the compiler, too.
-    pub fn shields_load(&self, event: &Event, variable: Symbol) -> bool {
-        let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
-        if own != variable {
+    pub fn shields_load(&self, event: &Event, memory: Memory) -> bool {
+        let EventKind::Pass { to, .. } = event.kind else { return false };
+        if !self.concerns(event, memory) {
             return false;
         }
         match to {
@@ -262,9 +262,9 @@ impl<'a> Analysis<'a> {
     }
 
     /// Whether before this event the variable's newest value must be in memory.
-    pub fn shields_store(&self, event: &Event, variable: Symbol) -> bool {
-        let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
-        own == variable
+    pub fn shields_store(&self, event: &Event, memory: Memory) -> bool {
+        let EventKind::Pass { to, .. } = event.kind else { return false };
+        self.concerns(event, memory)
             && match to {
                 PassedTo::User(call) => {
                     self.is_opaque(&self.calls[call as usize])
@@ -363,6 +363,14 @@ impl<'a> Analysis<'a> {
         overlap(self.file.tree, one, other)
     }
 
+    fn has_subscripts(&self, place: ExprId) -> bool {
+        match self.file.tree.expr(place).kind {
+            ExprKind::Reference { .. } => true,
+            ExprKind::Component { base, .. } => self.has_subscripts(base),
+            _ => false,
+        }
+    }
+
     /// Whether the designator is the whole variable, or its first element, which by custom stands for it.
     pub fn is_whole(&self, place: ExprId) -> bool {
         let tree = self.file.tree;
@@ -373,8 +381,12 @@ impl<'a> Analysis<'a> {
                     ExprKind::Section { low: None, high: None, stride: None } => true,
                     _ => tree.int(*arg) == Some(1),
                 };
-                matches!(tree.expr(base).kind, ExprKind::Name(_)) && tree.list(args).iter().all(is_start)
+                !matches!(tree.expr(base).kind, ExprKind::Reference { .. })
+                    && self.is_whole(base)
+                    && tree.list(args).iter().all(is_start)
             }
+            // A component of one object.
+            ExprKind::Component { base, .. } => !self.has_subscripts(base),
             _ => false,
         }
     }

@@ -103,6 +103,25 @@ pub(super) fn overlap(tree: &Tree, one: ExprId, other: ExprId) -> bool {
     })
 }
 
+/// Whether two designators lead to the same object, or to elements of the same array.
+pub(super) fn may_concern(tree: &Tree, one: ExprId, other: ExprId) -> bool {
+    // Names of ASSOCIATE stand for parts.
+    if tree.root(one) != tree.root(other) {
+        return true;
+    }
+    let (one, other) = (parts(tree, one), parts(tree, other));
+    let is_inner =
+        |parts: &[Part], i: usize| parts[i + 1..].iter().any(|part| matches!(part, Part::Component(_)));
+    one.iter().zip(&other).enumerate().all(|(i, pair)| match pair {
+        (Part::Component(a), Part::Component(b)) => a == b,
+        // Elements of an array of objects are objects of their own.
+        (Part::Subscripts(a), Part::Subscripts(b)) if is_inner(&one, i) && is_inner(&other, i) => {
+            may_meet(tree, *a, *b)
+        }
+        _ => true,
+    })
+}
+
 enum Part {
     Component(Symbol),
     Subscripts(List),

@@ -18,5 +18,5 @@ pub use epochs::{Epochs, Fault};
 pub use event::{By, Call, Event, EventKind, PassedTo, is_intrinsic};
 pub use inline::{Inlined, InlinedCall};
 pub use open::{Change, States, Track};
-pub use operation::{Handle, Operation, Phase, Window};
+pub use operation::{Handle, Memory, Operation, Phase, Window};
 pub use summarize::{n_entries, summarize};

@@ -1,7 +1,7 @@
 //! Whether operations are open at each event, on some way or on every way. Never reports.
 
 use super::event::{Call, Event, EventKind, PassedTo};
-use super::{Analysis, Handle, Operation, Phase};
+use super::{Analysis, Handle, Memory, Operation, Phase};
 use crate::model::Storage;
 use crate::mpi::Class;
 use crate::parse::Symbol;
@@ -109,18 +109,17 @@ impl Analysis<'_> {
                 (Change::Closes, Certainty::Perhaps) => Change::MayClose,
                 (change, _) => change,
             },
-            EventKind::Pass { variable, to: PassedTo::User(call), .. } => {
-                let is_handle = self.handle_root(operation.handle) == Some(variable);
+            EventKind::Pass { to: PassedTo::User(call), .. } => {
                 let usage = self.usage(call, event);
-                match is_handle && (usage.is_written || usage.is_given_away) {
+                match self.concerns_handle(event, operation.handle)
+                    && (usage.is_written || usage.is_given_away)
+                {
                     true => Change::MayClose,
                     false => Change::None,
                 }
             }
             // The handle is overwritten, so that later calls say nothing about this operation.
-            EventKind::Write { variable, place, .. }
-                if self.handle_root(operation.handle) == Some(variable) =>
-            {
+            EventKind::Write { place, .. } if self.concerns_handle(event, operation.handle) => {
                 // A function result that is the handle itself.
                 let is_given = self.calls[operation.call as usize].within.is_some()
                     && matches!(operation.handle, Handle::Request(own) | Handle::Window(own) if own == place);
@@ -128,6 +127,13 @@ impl Analysis<'_> {
             }
             _ => Change::None,
         }
+    }
+
+    /// Whether an event touches the request or the window of an operation.
+    pub fn concerns_handle(&self, event: &Event, handle: Handle) -> bool {
+        let (Handle::Request(place) | Handle::Window(place)) = handle else { return false };
+        let root = self.file.tree.root(place);
+        root.is_some_and(|variable| self.concerns(event, Memory { variable, place: Some(place) }))
     }
 
     /// The variable that holds the request or the window of an operation.

@@ -1,7 +1,8 @@
 //! The operations that a unit starts on its variables, and the windows that it makes. Never decides what is safe.
 
 use super::Analysis;
-use super::event::{By, Call, EventKind, PassedTo};
+use super::event::{By, Call, Event, EventKind, PassedTo};
+use super::handle::may_concern;
 use crate::model::Storage;
 use crate::mpi::{Class, Direction, Part};
 use crate::parse::{ExprId, ExprKind, StatementKind, Symbol};
@@ -64,7 +65,47 @@ pub struct Window {
     pub handle: ExprId,
 }
 
+/// Memory that a call was given, or that a datatype hides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// The variable.
+    pub variable: Symbol,
+    /// The part of it that the call names; `None` stands for all of it.
+    pub place: Option<ExprId>,
+}
+
+impl Memory {
+    /// All of a variable.
+    pub fn whole(variable: Symbol) -> Memory {
+        Memory { variable, place: None }
+    }
+}
+
+impl Operation {
+    /// What it works on.
+    pub fn memory(&self) -> Memory {
+        Memory { variable: self.variable, place: self.place }
+    }
+}
+
+impl Window {
+    /// What it opens.
+    pub fn memory(&self) -> Memory {
+        Memory { variable: self.variable, place: Some(self.place) }
+    }
+}
+
 impl Analysis<'_> {
+    /// Whether an event touches memory, perhaps: elements of one array go together, other components of an object are
+    /// other memory.
+    pub fn concerns(&self, event: &Event, memory: Memory) -> bool {
+        event.variable() == Some(memory.variable)
+            && match (event.place(), memory.place) {
+                (Some(one), Some(other)) => may_concern(self.file.tree, one, other),
+                _ => true,
+            }
+    }
+
     pub(super) fn find_operations(&self) -> (Vec<Operation>, Vec<Window>) {
         let mut operations = Vec::new();
         let mut windows = Vec::new();

@@ -1,7 +1,7 @@
 //! Sums a procedure up for its callers. Never looks at a caller.
 
 use super::event::{Call, Event, EventKind, PassedTo};
-use super::{Analysis, FileContext, Step};
+use super::{Analysis, FileContext, Memory, Step};
 use crate::model::{Unit, UnitId};
 use crate::mpi::{self, Class, Part};
 use crate::parse::{Attributes, ExprId, ExprKind, Name, StatementKind, Symbol, Tree, UnitKind};
@@ -337,7 +337,7 @@ fn usages(a: &Analysis<'_>, dummies: &[Symbol]) -> Vec<Use> {
     let mut is_touched = vec![false; dummies.len()];
     let shields = |event: &Event, name: Symbol| match event.kind {
         EventKind::Pass { variable, to: PassedTo::Library(..), .. } => variable == name,
-        EventKind::Pass { variable, .. } => variable == name && a.shields_store(event, name),
+        EventKind::Pass { variable, .. } => variable == name && a.shields_store(event, Memory::whole(name)),
         _ => false,
     };
     for event in &a.events {

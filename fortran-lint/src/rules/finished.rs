@@ -29,8 +29,8 @@ pub(super) fn accesses(
                 && is_wanted(operation)
                 && a.is_unsafe(operation.variable)
         },
-        |operation, event| is_load(a, event, operation.variable) || is_store(event, operation.variable),
-        |operation, event| a.shields_load(event, operation.variable) || restarts(a, event.kind, operation),
+        |operation, event| is_load(a, event, operation.memory()) || is_store(a, event, operation.memory()),
+        |operation, event| a.shields_load(event, operation.memory()) || restarts(a, event.kind, operation),
     );
     for (variable, accesses) in buffers {
         out.extend(report(a, rule, variable, &accesses));
@@ -45,7 +45,8 @@ fn restarts(a: &Analysis<'_>, kind: EventKind, operation: &Operation) -> bool {
 
 fn report(a: &Analysis<'_>, rule: &'static str, variable: Symbol, accesses: &[Access]) -> Option<Finding> {
     let is_persistent_read = accesses.iter().any(|access| {
-        access.operation.phase == Phase::FromStart && is_load(a, &a.events[access.event as usize], variable)
+        access.operation.phase == Phase::FromStart
+            && is_load(a, &a.events[access.event as usize], access.operation.memory())
     });
     let kept = without_attempts(a, accesses, |access| access.event);
     let &access = kept.first()?;

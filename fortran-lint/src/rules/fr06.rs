@@ -46,8 +46,8 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     let reads = behind::by_buffer(
         a,
         |operation| operation.is_transfer && operation.direction.writes() && a.is_unsafe(operation.variable),
-        |operation, event| is_load(a, event, operation.variable),
-        |operation, event| a.shields_load(event, operation.variable),
+        |operation, event| is_load(a, event, operation.memory()),
+        |operation, event| a.shields_load(event, operation.memory()),
     );
     for (variable, reads) in reads {
         out.extend(report(a, variable, &reads));

@@ -49,8 +49,8 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             let is_named = operation.place.is_some() && operation.phase == Phase::FromCall;
             only_reads && is_named && a.is_unsafe(operation.variable)
         },
-        |operation, event| is_store(event, operation.variable),
-        |operation, event| a.shields_store(event, operation.variable),
+        |operation, event| is_store(a, event, operation.memory()),
+        |operation, event| a.shields_store(event, operation.memory()),
     );
     for (variable, stores) in stores {
         out.extend(report(a, variable, stores));

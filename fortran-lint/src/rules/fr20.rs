@@ -30,7 +30,7 @@
 use rma_source::Span;
 
 use super::support::{finding, relate, shown};
-use crate::dataflow::{Analysis, Change, Event, EventKind, Phase, States, Track, Window};
+use crate::dataflow::{Analysis, Change, Event, EventKind, Handle, Memory, Phase, States, Track, Window};
 use crate::finding::{Finding, Level};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
@@ -43,24 +43,22 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             continue;
         }
         let handle = match operation.handle {
-            crate::dataflow::Handle::Request(handle) | crate::dataflow::Handle::Window(handle) => {
-                Some(handle)
-            }
-            crate::dataflow::Handle::None => None,
+            Handle::Request(handle) | Handle::Window(handle) => Some(handle),
+            Handle::None => None,
         };
         let track = a.track(|event| a.change(operation, event));
-        judge(a, &track, operation.variable, operation.call, handle, out);
+        judge(a, &track, operation.memory(), operation.call, handle, out);
     }
     for window in &a.windows {
         let track = a.track(|event| window_change(a, window, event));
-        judge(a, &track, window.variable, window.call, Some(window.handle), out);
+        judge(a, &track, window.memory(), window.call, Some(window.handle), out);
     }
 }
 
 /// A window is open from its creation to its end.
 fn window_change(a: &Analysis<'_>, window: &Window, event: &Event) -> Change {
     let EventKind::Call(call) = event.kind else {
-        let is_handle = event.variable().is_some() && event.variable() == a.file.tree.root(window.handle);
+        let is_handle = a.concerns_handle(event, Handle::Window(window.handle));
         return match event.kind {
             EventKind::Write { .. } if is_handle => Change::MayClose,
             EventKind::Pass { to: crate::dataflow::PassedTo::User(call), .. }
@@ -87,14 +85,15 @@ fn window_change(a: &Analysis<'_>, window: &Window, event: &Event) -> Change {
 fn judge(
     a: &Analysis<'_>,
     track: &Track,
-    variable: Symbol,
+    memory: Memory,
     call: u32,
     handle: Option<ExprId>,
     out: &mut Vec<Finding>,
 ) {
+    let variable = memory.variable;
     let name = a.name(variable);
     for (event, state) in a.events.iter().zip(&track.before) {
-        let is_release = matches!(event.kind, EventKind::Release { variable: own, .. } if own == variable);
+        let is_release = matches!(event.kind, EventKind::Release { .. }) && a.concerns(event, memory);
         if is_release && state.is_open() {
             let message = format!("`{name}` is deallocated while {} still works on it", shown(a, call));
             push(a, variable, call, Level::Error, event.span, message, out);

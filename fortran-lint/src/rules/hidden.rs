@@ -31,8 +31,12 @@ pub(super) fn reads(a: &Analysis<'_>, rule: &'static str, operation: &Operation)
     };
     let mut reads: Vec<Access> = Vec::new();
     for end in ends {
-        let events =
-            behind(a, end, |event| is_load(a, event, variable), |event| a.shields_load(event, variable));
+        let events = behind(
+            a,
+            end,
+            |event| is_load(a, event, operation.memory()),
+            |event| a.shields_load(event, operation.memory()),
+        );
         for event in events {
             if reads.iter().all(|read| read.event != event) {
                 reads.push(Access { event, operation: *operation, end });
@@ -81,7 +85,7 @@ pub(super) fn stores(a: &Analysis<'_>, rule: &'static str, operation: &Operation
             continue;
         }
         a.walk(i as u32, |_, event| {
-            if a.shields_store(event, variable) {
+            if a.shields_store(event, operation.memory()) {
                 return Step::Stop;
             }
             match event.kind {

@@ -3,7 +3,7 @@
 use rma_source::{FileId, Span};
 
 use super::repair;
-use crate::dataflow::{Analysis, Binding, By, Event, EventKind, PassedTo};
+use crate::dataflow::{Analysis, Binding, By, Event, EventKind, Memory, PassedTo};
 use crate::finding::{Finding, Level, Related};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
@@ -162,7 +162,7 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
         match to {
             PassedTo::User(call) if a.calls[call as usize].args.len() == 1 => {
                 let name = shown(a, call);
-                match a.shields_store(event, variable) {
+                match a.shields_store(event, Memory::whole(variable)) {
                     true => misplaced(finding, event, side, &name),
                     false => {
                         because(finding, "FR13");
@@ -176,7 +176,7 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
             }
             PassedTo::Library(call, Part::Location) if !a.hidden.feeds_datatype(call) => {
                 let name = shown(a, call);
-                if side == Side::Load && !a.shields_load(event, variable) {
+                if side == Side::Load && !a.shields_load(event, Memory::whole(variable)) {
                     because(finding, "FR19");
                     relate(
                         finding,
@@ -271,22 +271,24 @@ fn because(finding: &mut Finding, code: &'static str) {
 
 /// Whether the event looks at the variable in code that the compiler can see: a read, or an argument of a procedure of
 /// the program.
-pub(super) fn is_load(a: &Analysis<'_>, event: &Event, variable: Symbol) -> bool {
+pub(super) fn is_load(a: &Analysis<'_>, event: &Event, memory: Memory) -> bool {
     match event.kind {
-        EventKind::Read { variable: own, .. } => own == variable,
-        EventKind::Pass { variable: own, to: PassedTo::User(call), .. } => {
+        EventKind::Read { .. } => a.concerns(event, memory),
+        EventKind::Pass { to: PassedTo::User(call), .. } => {
             // To be an argument is an access, too, whatever the procedure does with it; only one that certainly writes
             // looks at nothing.
             let usage = a.usage(call, event);
-            own == variable && !a.is_opaque(&a.calls[call as usize]) && (usage.is_read || !usage.is_written)
+            a.concerns(event, memory)
+                && !a.is_opaque(&a.calls[call as usize])
+                && (usage.is_read || !usage.is_written)
         }
         _ => false,
     }
 }
 
-/// Whether the event assigns the variable, so that the value may stay in a register.
-pub(super) fn is_store(event: &Event, variable: Symbol) -> bool {
-    matches!(event.kind, EventKind::Write { variable: own, by: By::Statement, .. } if own == variable)
+/// Whether the event assigns the memory, so that the value may stay in a register.
+pub(super) fn is_store(a: &Analysis<'_>, event: &Event, memory: Memory) -> bool {
+    matches!(event.kind, EventKind::Write { by: By::Statement, .. }) && a.concerns(event, memory)
 }
 
 /// Leaves out calls that were meant as remedies, so that the finding stands at the access behind them; they stay when
