@@ -12,7 +12,7 @@ use super::operation::{Memory, Operation, Window};
 use crate::model::{
     Flow, IsArgument, Model, Modules, Resolved, Storage, Unit, UnitId, may_be_changed_by_call,
 };
-use crate::mpi::{Class, Part};
+use crate::mpi::{Binding, Class, Promise};
 use crate::options::Options;
 use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
 use crate::program::{Actual, Certainty, Dummy, Effect, Program, Use};
@@ -35,20 +35,6 @@ pub struct FileContext<'a> {
     pub inlined: &'a Inlined,
     /// What was asked for.
     pub options: &'a Options,
-}
-
-/// By which door the unit reaches MPI.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Binding {
-    /// `include 'mpif.h'`: no interfaces.
-    Mpif,
-    /// `use mpi`
-    UseMpi,
-    /// `use mpi_f08`
-    F08,
-    /// Through something that is not seen.
-    #[default]
-    Unknown,
 }
 
 /// Whether the optimiser leaves a variable in memory.
@@ -111,7 +97,8 @@ impl<'a> Analysis<'a> {
     pub fn whole(file: FileContext<'a>, id: UnitId) -> Analysis<'a> {
         let unit = file.model.unit(id);
         let flow = Flow::new(file.tree, unit);
-        let Events { events, starts, calls, aliases } = Collector::new(file, id).collect(&flow);
+        let binding = binding(file, id);
+        let Events { events, starts, calls, aliases } = Collector::new(file, id, binding).collect(&flow);
         let copies = Copies::new(file, id, &flow);
         let mut analysis = Analysis {
             file,
@@ -124,7 +111,7 @@ impl<'a> Analysis<'a> {
             hidden: HiddenBuffers::default(),
             operations: Vec::new(),
             windows: Vec::new(),
-            binding: binding(file, id),
+            binding,
             copies,
             aliases,
             resolved: RefCell::new(HashMap::new()),
@@ -247,18 +234,16 @@ impl<'a> Analysis<'a> {
         match to {
             PassedTo::User(call) => self.reloads_behind(call, event),
             PassedTo::Library(call, _) if self.is_read_only(call, event) => false,
-            PassedTo::Library(call, part) => match part {
-                // Open MPI declares that dummy INTENT(IN) in its module `mpi`.
-                Part::Location => self.binding_of(call) != Binding::UseMpi,
-                Part::Buffer(direction) => {
-                    let is_sync = self.class_of(call) == Some(Class::SyncReg);
-                    is_sync
-                        || direction.writes()
-                        || matches!(self.binding_of(call), Binding::Mpif | Binding::Unknown)
-                }
-                _ => true,
-            },
+            PassedTo::Library(call, _) => !self.is_unchanged(call, event),
         }
+    }
+
+    /// Whether the interface by which a call reaches the library promises not to change an argument.
+    fn is_unchanged(&self, call: u32, event: &Event) -> bool {
+        let record = &self.calls[call as usize];
+        let at = event.place().and_then(|place| record.args.iter().position(|arg| *arg == Some(place)));
+        let (Some(procedure), Some(at)) = (record.procedure, at) else { return false };
+        procedure.promise(at, self.binding_of(call)) == Promise::Unchanged
     }
 
     /// Whether before this event the variable's newest value must be in memory.
@@ -309,7 +294,7 @@ impl<'a> Analysis<'a> {
 
     /// By which door a call reaches the library.
     pub fn binding_of(&self, call: u32) -> Binding {
-        self.effect(call).map_or(self.binding, |effect| effect.binding)
+        self.calls[call as usize].binding
     }
 
     /// The dummy argument that stands for the actual argument of an event, where the procedure is summed up.

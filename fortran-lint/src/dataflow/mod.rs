@@ -13,7 +13,7 @@ mod sites;
 mod summarize;
 
 pub use address::HiddenBuffers;
-pub use analysis::{Analysis, Binding, FileContext, Protection, Step, calls_library};
+pub use analysis::{Analysis, FileContext, Protection, Step, calls_library};
 pub use epochs::{Epochs, Fault};
 pub use event::{By, Call, Event, EventKind, PassedTo, is_intrinsic};
 pub use inline::{Inlined, InlinedCall};

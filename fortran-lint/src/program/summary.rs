@@ -1,8 +1,7 @@
 //! What a procedure does for its caller: the library calls that concern what the caller can reach. Never holds anything
 //! of the procedure's own file.
 
-use crate::dataflow::Binding;
-use crate::mpi::Procedure;
+use crate::mpi::{Binding, Procedure};
 use crate::parse::Attributes;
 
 /// What one argument of an effect is to the caller.

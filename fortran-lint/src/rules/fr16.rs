@@ -27,9 +27,9 @@
 use rma_source::FileId;
 
 use super::support::{relate, shown};
-use crate::dataflow::{Analysis, Binding, is_intrinsic};
+use crate::dataflow::{Analysis, is_intrinsic};
 use crate::finding::{Finding, Level};
-use crate::mpi::{Class, Part, is_library_name};
+use crate::mpi::{Binding, Class, Part, is_library_name};
 use crate::parse::{Attributes, ExprId, ExprKind, List, Symbol};
 
 /// What the compiler copies.

@@ -3,10 +3,10 @@
 use rma_source::{FileId, Span};
 
 use super::repair;
-use crate::dataflow::{Analysis, Binding, By, Event, EventKind, Memory, PassedTo};
+use crate::dataflow::{Analysis, By, Event, EventKind, Memory, PassedTo};
 use crate::finding::{Finding, Level, Related};
 use crate::model::Storage;
-use crate::mpi::{Class, Part};
+use crate::mpi::{Binding, Class, Part};
 use crate::parse::{Attributes, Symbol};
 use crate::program::ProcedureId;
 
