@@ -778,6 +778,87 @@ fn locals_of_the_main_program_and_reads_by_reference() {
     );
 }
 
+const ATTACH: &str = "call MPI_WIN_ATTACH(win, buf, size, ierr)";
+const DETACH: &str = "call MPI_WIN_DETACH(win, buf, ierr)";
+const DYNAMIC: &str = "call MPI_WIN_CREATE_DYNAMIC(MPI_INFO_NULL, comm, win, ierr)";
+const FREE: &str = "call MPI_WIN_FREE(win, ierr)";
+
+// covers: REG-LINT-29
+#[test]
+fn buffers_that_end_before_their_operation() {
+    // The request goes back to the caller, and the buffer does not.
+    let begin = |declaration: &str, body: &str| {
+        format!("subroutine begin(r)\nuse mpi\ninteger :: r, ierr\n{declaration}\n{body}\nend subroutine\n")
+    };
+    let receive = RECEIVE.replace("comm", "MPI_COMM_WORLD").replace("req,", "r,");
+    check_text(&begin("integer :: buf", &receive), &["error FR20 buf: end subroutine"]);
+    check_text(&begin("integer, save :: buf", &receive), &[]);
+    check_text(&begin("integer :: buf\ncommon /block/ buf", &receive), &[]);
+    let finished = format!("{receive}\ncall MPI_WAIT(r, MPI_STATUS_IGNORE, ierr)");
+    check_text(&begin("integer :: buf", &finished), &[]);
+    // On one way only: a note.
+    check_text(
+        &begin("integer :: buf", &format!("if (r > 0) then\n{receive}\nend if")),
+        &["note FR20 buf: end subroutine"],
+    );
+    // Deallocated too early, and in time.
+    let heap = "integer, allocatable, volatile :: buf(:)";
+    check_body(
+        heap,
+        &format!("allocate(buf(4))\n{RECEIVE}\ndeallocate(buf)\n{WAIT}"),
+        &["error FR20 buf: deallocate(buf)"],
+    );
+    check_body(heap, &format!("allocate(buf(4))\n{RECEIVE}\n{WAIT}\ndeallocate(buf)"), &[]);
+    // The memory of a window, made at once or attached.
+    check_body(heap, &format!("{CREATE}\ndeallocate(buf)\n{FREE}"), &["error FR20 buf: deallocate(buf)"]);
+    check_body(heap, &format!("{CREATE}\n{FREE}\ndeallocate(buf)"), &[]);
+    check_body(
+        heap,
+        &format!("{DYNAMIC}\n{ATTACH}\ndeallocate(buf)\n{DETACH}\n{FREE}"),
+        &["error FR20 buf: deallocate(buf)"],
+    );
+    check_body(heap, &format!("{DYNAMIC}\n{ATTACH}\n{DETACH}\ndeallocate(buf)\n{FREE}"), &[]);
+    check_body(heap, &format!("{DYNAMIC}\n{ATTACH}\n{FREE}\ndeallocate(buf)"), &[]);
+    // Of two attached arrays each has its own end.
+    let two = "integer, allocatable, volatile :: buf(:), other(:)";
+    check_body(
+        two,
+        &format!(
+            "{DYNAMIC}\n{ATTACH}\n{}\n{DETACH}\ndeallocate(buf, other)\n{FREE}",
+            ATTACH.replace("buf", "other")
+        ),
+        &["error FR20 other: deallocate(buf, other)"],
+    );
+    // A window that outlives the procedure.
+    let open = |declaration: &str, body: &str| {
+        format!(
+            "subroutine open(w)\nuse mpi\ninteger :: w, ierr\ninteger(kind=MPI_ADDRESS_KIND) :: size\n{declaration}\n{body}\nend subroutine\n"
+        )
+    };
+    let attach = ATTACH.replace("win,", "w,");
+    check_text(&open("integer, volatile :: buf", &attach), &["error FR20 buf: end subroutine"]);
+    check_text(
+        &open("integer, volatile :: buf", &format!("{attach}\n{}", DETACH.replace("win,", "w,"))),
+        &[],
+    );
+    // A buffer that the library sends from until it is detached.
+    let attached =
+        |body: &str| open("integer :: buf(100)", &format!("call MPI_BUFFER_ATTACH(buf, 400, ierr)\n{body}"));
+    check_text(&attached(""), &["error FR20 buf: end subroutine"]);
+    check_text(&attached("call MPI_BUFFER_DETACH(buf, w, ierr)"), &[]);
+    check_text(&attached("").replace("integer :: buf", "integer, save :: buf"), &[]);
+}
+
+/// Memory that has been taken out of its window belongs to this process alone.
+#[test]
+fn detached_memory_is_no_window() {
+    let body = |end: &str| format!("{DYNAMIC}\n{ATTACH}\n{FENCE}\n{end}\nbuf = 1\n{FENCE}\nx = buf");
+    check_body("integer, volatile :: buf", &body(DETACH), &[]);
+    check_body("integer :: buf", &body(""), &["error FR01 buf: integer :: buf", "error FR08 buf: buf = 1"]);
+    // Without protection as well: the call that takes it out names it, so that nothing is kept over it.
+    check_body("integer :: buf", &body(DETACH), &[]);
+}
+
 #[test]
 fn weak_remedies_are_named() {
     for (declaration, level) in [

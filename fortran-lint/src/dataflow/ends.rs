@@ -1,6 +1,7 @@
 //! Which calls end an operation, and which synchronize a window. Never says in what state anything is.
 
 use super::event::{Call, EventKind};
+use super::handle::may_concern;
 use super::operation::{Handle, Operation, Phase, Window};
 use super::{Analysis, Step};
 use crate::mpi::{Class, Part};
@@ -86,6 +87,23 @@ impl Analysis<'_> {
             | Class::Unlock
             | Class::Flush
             | Class::WinSync => call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window.handle)),
+            _ => false,
+        }
+    }
+
+    /// Whether a call takes memory out of its window: it frees the window, or detaches the memory.
+    pub fn closes(&self, call: u32, window: &Window) -> bool {
+        let record = &self.calls[call as usize];
+        let names_window = || record.part(Part::Win).is_some_and(|own| self.may_be_same(own, window.handle));
+        match self.class_of(call) {
+            Some(Class::WinFree) => names_window(),
+            Some(Class::WinDetach) => {
+                let concerns = |released: ExprId| {
+                    self.file.tree.root(released).map(|root| self.alias_of(root)) == Some(window.variable)
+                        && may_concern(self.file.tree, released, window.place)
+                };
+                names_window() && record.part(Part::Released).is_some_and(concerns)
+            }
             _ => false,
         }
     }

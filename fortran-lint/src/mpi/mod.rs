@@ -41,6 +41,8 @@ pub enum Class {
     WinCreate,
     /// It closes a window for good.
     WinFree,
+    /// It takes memory out of a window.
+    WinDetach,
     /// Fence.
     Fence,
     /// It starts an exposure epoch.
@@ -324,6 +326,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("split-end", Class::SplitEnd),
     ("win-create", Class::WinCreate),
     ("win-free", Class::WinFree),
+    ("win-detach", Class::WinDetach),
     ("fence", Class::Fence),
     ("post", Class::Post),
     ("access", Class::Access),

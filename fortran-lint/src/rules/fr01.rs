@@ -36,7 +36,6 @@ use super::support::{
 use crate::dataflow::{Analysis, Event, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::model::Storage;
-use crate::mpi::Class;
 use crate::parse::Symbol;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
@@ -128,11 +127,7 @@ fn first_read(a: &Analysis<'_>, window: &Window) -> (Option<(u32, u32)>, bool) {
             if a.synchronizes(call_record, window) {
                 syncs.push(call);
             }
-            let frees = a.class_of(call) == Some(Class::WinFree)
-                && call_record
-                    .part(crate::mpi::Part::Win)
-                    .is_some_and(|own| a.may_be_same(own, window.handle));
-            if frees { Step::Stop } else { Step::On }
+            if a.closes(call, window) { Step::Stop } else { Step::On }
         }
         _ => {
             has_shield |= a.shields_store(event, window.memory());

@@ -64,7 +64,7 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
             stores.push((i, place));
         }
         match event.kind {
-            EventKind::Call(call) if frees(a, call, window) => Step::Stop,
+            EventKind::Call(call) if a.closes(call, window) => Step::Stop,
             _ => Step::On,
         }
     });
@@ -81,7 +81,7 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
                 {
                     Step::Stop
                 }
-                EventKind::Call(call) if frees(a, call, window) => Step::Stop,
+                EventKind::Call(call) if a.closes(call, window) => Step::Stop,
                 EventKind::Call(call) if a.opens(&a.calls[call as usize], window) => {
                     if !cannot_be_missed(a, window, store, place, call) {
                         missed.entry(call).or_default().push(store);
@@ -93,11 +93,6 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
         });
     }
     missed.iter().map(|(&call, stores)| report(a, window, call, stores)).collect()
-}
-
-fn frees(a: &Analysis<'_>, call: u32, window: &Window) -> bool {
-    a.class_of(call) == Some(Class::WinFree)
-        && a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle))
 }
 
 fn moves(a: &Analysis<'_>, call: u32, window: &Window) -> bool {
