@@ -27,6 +27,7 @@
 
 mod atomics;
 mod barriers;
+mod between;
 mod copies;
 mod examples;
 mod failures;
@@ -257,6 +258,7 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    between::CASES,
     layouts::CASES,
     fences::CASES,
     barriers::CASES,
