@@ -130,12 +130,11 @@ fn what_is_bound_to_a_type_gets_its_object() {
     };
     let plain = text("procedure :: begin => begin_it\nprocedure :: finish\n");
     let body = "call e%begin(buf)\ncall e%finish\nx = buf(1)";
-    let declared = |body: &str| body.replace("x = ", "x = ");
     for (safe, expected) in [
         ("integer :: buf(4)", &["work.f90: warning FR02 buf: x = buf(1)"][..]),
         ("integer, asynchronous :: buf(4)", &[]),
     ] {
-        let work = user(&format!("type(exchange) :: e, f\n{safe}"), &declared(body));
+        let work = user(&format!("type(exchange) :: e, f\n{safe}"), body);
         check_files(&[("halo.f90", &plain), ("work.f90", &work)], expected);
     }
     // Another object has another request, which is still open.

@@ -84,15 +84,7 @@ impl Finder<'_> {
         let unit = UnitId(id.unit);
         let is_renamed = program.generics.is_renaming(text);
         if program.generics.has(text) || is_renamed {
-            let found = program.generics.find(
-                &program.procedures,
-                &program.modules,
-                id.file,
-                tree,
-                model,
-                unit,
-                text,
-            );
+            let found = program.generic(id.file, tree, model, unit, text);
             if !found.is_empty() {
                 return found;
             }

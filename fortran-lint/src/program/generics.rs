@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Program;
 use super::procedures::{Home, ProcedureId, Procedures};
 use crate::model::{Model, Modules, OuterUse, UnitId};
 use crate::parse::{Attributes, BaseType, StatementKind, Symbol, Tree};
@@ -151,43 +152,6 @@ impl Generics {
         self.bindings.contains_key(name)
     }
 
-    /// The procedures that a generic name can mean in a unit.
-    pub fn find(
-        &self,
-        procedures: &Procedures,
-        modules: &Modules,
-        file: u32,
-        tree: &Tree,
-        model: &Model,
-        unit: UnitId,
-        name: &str,
-    ) -> Vec<ProcedureId> {
-        let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        let mut next = Some(unit);
-        while let Some(id) = next {
-            let here = model.unit(id);
-            let own = all.iter().filter(|generic| generic.file == file && generic.unit == id);
-            let mut found: Vec<&Generic> = own.collect();
-            for used in here.outer_uses(tree) {
-                self.in_use(modules, &used, name, USE_DEPTH_MAX, &mut found);
-            }
-            if !found.is_empty() {
-                let mut ids: Vec<ProcedureId> = found
-                    .iter()
-                    .flat_map(|generic| generic.specifics.iter().map(move |specific| (*generic, specific)))
-                    .filter_map(|(generic, specific)| {
-                        procedures.named(generic.file, specific, generic.module.as_deref())
-                    })
-                    .collect();
-                ids.sort_unstable();
-                ids.dedup();
-                return ids;
-            }
-            next = here.parent;
-        }
-        Vec::new()
-    }
-
     fn in_use<'a>(
         &'a self,
         modules: &Modules,
@@ -234,6 +198,43 @@ impl Generics {
             .collect();
         let is_whole = ids.len() == binding.procedures.len();
         is_whole.then_some(Bound { procedures: ids, passes_object: binding.passes_object })
+    }
+}
+
+impl Program {
+    /// The procedures that a generic name can mean in a unit.
+    pub fn generic(
+        &self,
+        file: u32,
+        tree: &Tree,
+        model: &Model,
+        unit: UnitId,
+        name: &str,
+    ) -> Vec<ProcedureId> {
+        let all = self.generics.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let mut next = Some(unit);
+        while let Some(id) = next {
+            let here = model.unit(id);
+            let own = all.iter().filter(|generic| generic.file == file && generic.unit == id);
+            let mut found: Vec<&Generic> = own.collect();
+            for used in here.outer_uses(tree) {
+                self.generics.in_use(&self.modules, &used, name, USE_DEPTH_MAX, &mut found);
+            }
+            if !found.is_empty() {
+                let mut ids: Vec<ProcedureId> = found
+                    .iter()
+                    .flat_map(|generic| generic.specifics.iter().map(move |specific| (*generic, specific)))
+                    .filter_map(|(generic, specific)| {
+                        self.procedures.named(generic.file, specific, generic.module.as_deref())
+                    })
+                    .collect();
+                ids.sort_unstable();
+                ids.dedup();
+                return ids;
+            }
+            next = here.parent;
+        }
+        Vec::new()
     }
 }
 
