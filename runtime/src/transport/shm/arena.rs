@@ -17,7 +17,7 @@ use crate::sys::memory;
 const CHUNK_MIN_BYTES: u64 = 64 << 10;
 const CHUNK_MAX_BYTES: u64 = 4 << 20;
 /// From this size on, a block has pages of its own.
-const LARGE_BLOCK_BYTES: u64 = 256 << 10;
+pub(crate) const LARGE_BLOCK_BYTES: u64 = 256 << 10;
 /// What a process takes from the machine when it joins its job: pages cost a quarter of a microsecond each, which the first window
 /// would have to wait for. Enough for some 4 MiB of elements, with what a mirror needs beside them.
 const ASIDE_BYTES: u64 = 5 << 20;

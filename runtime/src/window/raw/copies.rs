@@ -22,8 +22,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
 use crate::team::{Mover, OpenEpochs};
+use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Segment};
+use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Locked, Segment};
 
 /// Bytes of the two copies that are compared at a time.
 const COMPARED_BYTES: usize = 1024;
@@ -204,6 +205,16 @@ pub(super) fn words(marked: Marked) -> Result<Box<[AtomicU64]>, String> {
         }
         Err(_) => Err(format!("no memory for {} words of marks", marked.words)),
     }
+}
+
+/// Keeps a block with a mirror in memory.
+///
+/// # Errors
+/// A sentence for an error, if the system refuses.
+pub(super) fn lock(context: &RankContext, block: &Block, bytes: usize) -> Result<Locked, String> {
+    context.shared_segment().lock(block.offset(), bytes as u64).map_err(|errno| {
+        format!("the {bytes} bytes of a mirror can't be locked ({errno}): raise the limit (`ulimit -l`), or do not ask for it")
+    })
 }
 
 impl Copies {
