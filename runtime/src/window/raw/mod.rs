@@ -328,9 +328,9 @@ impl RawWindow {
         let block = memory.as_ref().map(|(block, ..)| block);
         if let (Some(private), Ok(block)) = (private, &block) {
             let mirror = context.at(block.offset() + plan.data as u64);
-            // SAFETY: - writable: the block is as long, and this rank's alone before the exchange. - readable: the private
+            // SAFETY: - writable: the block is as long, zeroed, and this rank's alone before the exchange. - readable: the private
             //   memory is as long as the window's part.
-            unsafe { engine.copy(mirror, private.start(), bytes) };
+            unsafe { copies::fill(engine, mirror, private.start(), bytes) };
         }
         if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
             let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
