@@ -41,6 +41,7 @@ mod messages;
 mod notified;
 mod parts;
 mod passive;
+mod pgo;
 mod pscw;
 mod regions;
 mod requests;
@@ -266,6 +267,13 @@ const TABLES: &[&[Case]] = &[
     list::CASES,
     litmus::CASES,
     messages::CASES,
+    pgo::basics::CASES,
+    pgo::order::CASES,
+    pgo::requests::CASES,
+    #[cfg(feature = "progressive")]
+    pgo::progressive::CASES,
+    pgo::collective::CASES,
+    pgo::extras::CASES,
     trouble::CASES,
 ];
 
