@@ -92,7 +92,9 @@ impl Layout {
     fn stretches(&self, start: usize) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
         match self {
             Layout::Bytes(bytes) => Box::new(std::iter::once((start, *bytes))),
-            Layout::Typed(datatype) => Box::new(datatype.runs().map(move |run| (start + run.at, run.bytes()))),
+            Layout::Typed(datatype) => {
+                Box::new(datatype.runs().map(move |run| (start + run.at, run.bytes())))
+            }
         }
     }
 

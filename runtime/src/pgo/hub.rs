@@ -15,8 +15,8 @@ use std::thread;
 
 use super::event::{Family, Fault, Found, Heads, Key};
 use super::raw::{Ends, carry, check, node_place};
+use super::remote::Remote;
 use super::rounds::{Nodes, Rounds};
-use super::wired::Remote;
 use crate::error::{Error, Result};
 use crate::job::RankContext;
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
@@ -24,7 +24,9 @@ use crate::rank::{Members, Rank};
 use crate::transport::shm::arena::Arena;
 use crate::transport::shm::bytes;
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::offers::{Bucket, Chain, EventNode, FaultWords, KeyWords, Neighbours, OfferNode, Store};
+use crate::transport::shm::offers::{
+    Bucket, Chain, EventNode, FaultWords, KeyWords, Neighbours, OfferNode, Store,
+};
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::Body;
 
@@ -79,7 +81,8 @@ pub(super) struct Counted {
 impl Counted {
     pub(super) fn all(&self) -> [u64; 7] {
         let Counted { by_originator, by_target, by_agent, staged, messages, frames, blocks } = self;
-        [by_originator, by_target, by_agent, staged, messages, frames, blocks].map(|count| count.load(Ordering::Relaxed))
+        [by_originator, by_target, by_agent, staged, messages, frames, blocks]
+            .map(|count| count.load(Ordering::Relaxed))
     }
 }
 
@@ -115,7 +118,7 @@ pub(super) enum Role {
 }
 
 impl Hub {
-    pub(crate) fn new(segment: &Arc<Segment>, me: Rank, remote: Option<Remote>) -> Arc<Hub> {
+    pub(super) fn new(segment: &Arc<Segment>, me: Rank, remote: Option<Remote>) -> Arc<Hub> {
         let ranks = (0..segment.size()).map(Rank).collect();
         Arc::new(Hub {
             me: me.0,
@@ -306,7 +309,13 @@ impl Locked<'_> {
     }
 
     /// The offer that an event is for, if one is open: the earliest that allows it and has not served all that it counts.
-    pub(super) fn find(&self, key: &Key, round: u64, (kinds, originator): (u32, u32), late: bool) -> Option<u64> {
+    pub(super) fn find(
+        &self,
+        key: &Key,
+        round: u64,
+        (kinds, originator): (u32, u32),
+        late: bool,
+    ) -> Option<u64> {
         let bucket = self.bucket(key);
         self.hub.walk(&bucket.offers).find(|&offset| {
             let offer = self.hub.offer(offset);
@@ -335,7 +344,14 @@ impl Locked<'_> {
     }
 
     /// Serves an event at an offer, unless the event has a fault.
-    pub(super) fn serve(&self, offer: u64, family: Family, kinds: u32, heads: &Heads, ends: Ends<'_>) -> Result<u64, Found> {
+    pub(super) fn serve(
+        &self,
+        offer: u64,
+        family: Family,
+        kinds: u32,
+        heads: &Heads,
+        ends: Ends<'_>,
+    ) -> Result<u64, Found> {
         let (hub, offer) = (self.hub, self.hub.offer(offer));
         // Only a collective round meets an event that it does not allow.
         let allowed = offer.kinds.load(Ordering::Relaxed);
@@ -477,7 +493,11 @@ pub(super) fn noted(words: &FaultWords) -> Option<(Found, u32)> {
 
 /// The sentence of a fault, at one of its two ends.
 #[cold]
-pub(super) fn fault_error(error: impl Fn(crate::error::ErrorKind) -> Error, found: &Found, key: &Key) -> Error {
+pub(super) fn fault_error(
+    error: impl Fn(crate::error::ErrorKind) -> Error,
+    found: &Found,
+    key: &Key,
+) -> Error {
     let Found { fault, start, end, bytes } = *found;
     let error = error(fault.kind());
     match fault {

@@ -53,8 +53,11 @@
 
 mod event;
 mod hub;
+mod issue;
 mod offer;
+mod queue;
 mod raw;
+mod remote;
 mod rounds;
 mod scope;
 mod source;
@@ -77,6 +80,7 @@ use standing::Caller;
 pub(crate) use hub::Hub;
 pub use offer::{Held, Nothing, Offerable, Over, Persistent, Request, Status, nothing, over};
 pub use raw::Malloc;
+pub(crate) use remote::join;
 pub use scope::{Combined, Scope, scope};
 pub use source::{Bring, Destination, Source, Wrong};
 
@@ -109,6 +113,7 @@ impl BitOr for Events {
     }
 }
 
+#[allow(clippy::suspicious_arithmetic_impl, reason = "the sum of masks is their union, as in the proposal")]
 impl Add for Events {
     type Output = Events;
 
@@ -191,7 +196,12 @@ pub fn offerc<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result<Stat
 /// # Errors
 /// `BadEvents`, `BadDispUnit`, `RankOutOfRange`; `System` if memory is short; `Stalled`, `PeerLost`.
 #[track_caller]
-pub fn ioffer<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Request<B>> {
+pub fn ioffer<B: Offerable>(
+    team: &Team,
+    tag: u64,
+    over: Over<B>,
+    count: impl Into<Count>,
+) -> Result<Request<B>> {
     begin(team, tag, ("ioffer", Family::Plain), over, count.into(), Location::caller())
 }
 
@@ -202,7 +212,12 @@ pub fn ioffer<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl In
 /// As [`ioffer`].
 #[cfg(feature = "progressive")]
 #[track_caller]
-pub fn iofferp<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Request<B>> {
+pub fn iofferp<B: Offerable>(
+    team: &Team,
+    tag: u64,
+    over: Over<B>,
+    count: impl Into<Count>,
+) -> Result<Request<B>> {
     begin(team, tag, ("iofferp", Family::Progressive), over, count.into(), Location::caller())
 }
 
@@ -263,7 +278,12 @@ fn prepare<B: Offerable>(
 /// # Errors
 /// As [`ioffer`].
 #[track_caller]
-pub fn offer_init<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Persistent<B>> {
+pub fn offer_init<B: Offerable>(
+    team: &Team,
+    tag: u64,
+    over: Over<B>,
+    count: impl Into<Count>,
+) -> Result<Persistent<B>> {
     prepare(team, tag, ("persistent offer", Family::Plain), over, count.into(), Location::caller())
 }
 
@@ -273,7 +293,12 @@ pub fn offer_init<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: imp
 /// As [`ioffer`].
 #[cfg(feature = "progressive")]
 #[track_caller]
-pub fn offerp_init<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Persistent<B>> {
+pub fn offerp_init<B: Offerable>(
+    team: &Team,
+    tag: u64,
+    over: Over<B>,
+    count: impl Into<Count>,
+) -> Result<Persistent<B>> {
     prepare(team, tag, ("persistent offerp", Family::Progressive), over, count.into(), Location::caller())
 }
 

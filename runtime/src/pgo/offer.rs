@@ -109,7 +109,10 @@ impl<T: Element> Renounce for Malloc<T> {
 impl<'a> Held<'a> {
     fn private_elements<T: Element>(elements: &'a mut [T]) -> Held<'a> {
         const {
-            assert!(T::SHAPE.is_dense(), "what is offered is bytes to others, so its elements have no padding");
+            assert!(
+                T::SHAPE.is_dense(),
+                "what is offered is bytes to others, so its elements have no padding"
+            );
         }
         Held(Where::Private(Place::of_mut(elements)))
     }
@@ -300,7 +303,10 @@ impl<B: Offerable> Request<B> {
         let standing = &self.standing;
         let what = if self.is_persistent { "a started offer was dropped" } else { "its request was dropped" };
         let note = format!("{what}, and {left}; {}", standing.key);
-        standing.by.context.leave_open(standing.by.error(ErrorKind::EpochStillOpen, standing.call).note(note));
+        standing
+            .by
+            .context
+            .leave_open(standing.by.error(ErrorKind::EpochStillOpen, standing.call).note(note));
         // What closing may give is less than what is reported already.
         let _ = self.close(Location::caller());
     }
@@ -314,7 +320,13 @@ impl<B: Offerable> Drop for Request<B> {
 
 impl<B: Offerable> fmt::Debug for Request<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} with {}, {} events served", self.standing.call, self.standing.key, self.standing.served())
+        write!(
+            f,
+            "{} with {}, {} events served",
+            self.standing.call,
+            self.standing.key,
+            self.standing.served()
+        )
     }
 }
 
@@ -335,10 +347,16 @@ impl<B: Offerable> Persistent<B> {
         let standing = &self.request.standing;
         if standing.is_open() {
             let note = format!("the offer is started already; {}", standing.key);
-            return Err(standing.by.error(ErrorKind::EpochStillOpen, standing.call).note(note).called_at(location));
+            return Err(standing
+                .by
+                .error(ErrorKind::EpochStillOpen, standing.call)
+                .note(note)
+                .called_at(location));
         }
         let round = match standing.key.family {
-            Family::Collective => standing.by.hub.begin_round(&standing.by, &standing.key, standing.call, location)?,
+            Family::Collective => {
+                standing.by.hub.begin_round(&standing.by, &standing.key, standing.call, location)?
+            }
             Family::Plain | Family::Progressive => 0,
         };
         self.request.open(round, location)

@@ -177,6 +177,27 @@ impl Hub {
         rounds.active.iter().find(|round| round.number == number)?.total
     }
 
+    /// Whether a member that has ended has not said what this rank needs of it for a round.
+    pub(super) fn lacks(&self, by: &Caller, key: &Key, number: u64, member: Rank) -> bool {
+        let all = self.rounds();
+        let Some(rounds) = all.get(&(key.team, key.tag)) else { return false };
+        // Acquire: pairs with the Release of the sender.
+        let arrived = self
+            .store(self.me, "offerc")
+            .map(|store| store.buckets[key.bucket()].mail.load(Ordering::Acquire));
+        let is_unread = arrived.is_ok_and(|arrived| arrived != rounds.seen);
+        let is_unheard = rounds.mail.iter().any(|tally| tally.round == number);
+        if is_unread || is_unheard {
+            return false;
+        }
+        rounds.active.iter().any(|round| {
+            let is_parent = by.members.rank() != Rank(0) && member.0 == parent(by.members.rank().0);
+            round.number == number
+                && round.total.is_none()
+                && (round.missing.contains(&member.0) || (is_parent && round.is_sent))
+        })
+    }
+
     /// Forgets a round that is complete.
     pub(super) fn end_round(&self, key: &Key, number: u64) {
         if let Some(rounds) = self.rounds().get_mut(&(key.team, key.tag)) {
@@ -206,7 +227,13 @@ impl Hub {
     }
 
     /// Takes the messages out of the own store, without a look at the lock if none has come.
-    fn take_mail(&self, by: &Caller, key: &Key, call: &'static str, location: &'static Location<'static>) -> Result<()> {
+    fn take_mail(
+        &self,
+        by: &Caller,
+        key: &Key,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         let store = self.store(self.me, call)?;
         // Acquire: pairs with the Release of the sender.
         let arrived = store.buckets[key.bucket()].mail.load(Ordering::Acquire);
@@ -255,7 +282,10 @@ impl Hub {
         node.kinds.store(COUNTS_KIND, Ordering::Relaxed);
         node.parts_bytes.store(message.len() as u64, Ordering::Relaxed);
         let words = message.len().div_ceil(8);
-        bytes::store(self.segment.shared_slice::<AtomicU64>(offset + size_of::<EventNode>() as u64, words), &message);
+        bytes::store(
+            self.segment.shared_slice::<AtomicU64>(offset + size_of::<EventNode>() as u64, words),
+            &message,
+        );
         let locked = self.lock(&by.context, job_rank.0, call, location)?;
         let bucket = locked.bucket(key);
         self.append(&bucket.events, offset);

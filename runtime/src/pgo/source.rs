@@ -79,10 +79,15 @@ fn in_a_row<T: Element>(count: usize) -> Layout {
     }
 }
 
-fn strided_elements<'a, T: Element>(place: Place<'a>, len: usize, section: Section<'_>) -> Result<Bring<'a>, Wrong> {
+fn strided_elements<'a, T: Element>(
+    place: Place<'a>,
+    len: usize,
+    section: Section<'_>,
+) -> Result<Bring<'a>, Wrong> {
     if let Section::Datatype(start, datatype) = section {
         let moved = Datatype::structure(&[(start.saturating_mul(size_of::<T>()), datatype.clone())]);
-        let moved = moved.map_err(|_| Wrong(ErrorKind::OutOfBounds, "the datatype leaves the buffer".to_owned()))?;
+        let moved =
+            moved.map_err(|_| Wrong(ErrorKind::OutOfBounds, "the datatype leaves the buffer".to_owned()))?;
         return typed_elements(place, moved);
     }
     let count = match section {
@@ -94,13 +99,18 @@ fn strided_elements<'a, T: Element>(place: Place<'a>, len: usize, section: Secti
     let blocks = Datatype::of::<T>()
         .vector(settled.count, settled.block, settled.stride)
         .and_then(|blocks| Datatype::structure(&[(settled.start, blocks)]));
-    let blocks = blocks.map_err(|_| Wrong(ErrorKind::OutOfBounds, format!("the origin has {len} elements")))?;
+    let blocks =
+        blocks.map_err(|_| Wrong(ErrorKind::OutOfBounds, format!("the origin has {len} elements")))?;
     Ok(Bring { place, layout: Layout::Typed(blocks), element: Each::of::<T>(), count })
 }
 
 fn typed_elements(place: Place<'_>, datatype: Datatype) -> Result<Bring<'_>, Wrong> {
     if place.bytes() < datatype.span().end {
-        let note = format!("the origin has {} bytes, the datatype reaches over {}", place.bytes(), datatype.span().end);
+        let note = format!(
+            "the origin has {} bytes, the datatype reaches over {}",
+            place.bytes(),
+            datatype.span().end
+        );
         return Err(Wrong(ErrorKind::OutOfBounds, note));
     }
     let count = datatype.items();
@@ -158,14 +168,22 @@ impl<'scope> Bring<'scope> {
     pub(super) fn aim(self, way: Way, section: Section<'_>) -> Result<(Part<'scope>, bool), Wrong> {
         let Bring { place, layout, element, count } = self;
         let wrong = |kind, note: &str| Wrong(kind, note.to_owned());
-        let too_far =
-            |_| wrong(ErrorKind::OutOfBounds, "the target section reaches over more bytes than an address can name");
+        let too_far = |_| {
+            wrong(
+                ErrorKind::OutOfBounds,
+                "the target section reaches over more bytes than an address can name",
+            )
+        };
         let counted = |len: usize| match element {
-            None => Err(wrong(ErrorKind::LengthMismatch, "the origin counts in items; give a datatype at the target, too")),
+            None => Err(wrong(
+                ErrorKind::LengthMismatch,
+                "the origin counts in items; give a datatype at the target, too",
+            )),
             Some(each) if len == count => Ok(each),
-            Some(_) => {
-                Err(Wrong(ErrorKind::LengthMismatch, format!("the target section has {len} elements, the origin {count}")))
-            }
+            Some(_) => Err(Wrong(
+                ErrorKind::LengthMismatch,
+                format!("the target section has {len} elements, the origin {count}"),
+            )),
         };
         let (displacement, there) = match section {
             Section::From(start) => (start, Layout::Bytes(layout.size())),

@@ -9,10 +9,10 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::Events;
 use super::event::{Family, Key};
 use super::hub::{Hub, Role, fault_error, noted, write_key};
 use super::offer::{Held, Status, Terms};
-use super::Events;
 use super::raw::mirror_place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -69,9 +69,8 @@ impl Standing {
         held: &Held<'_>,
         location: &'static Location<'static>,
     ) -> Result<Standing> {
-        let refuse = |kind, note: String| {
-            Err(by.error(kind, call).note(format!("{note}; {key}")).called_at(location))
-        };
+        let refuse =
+            |kind, note: String| Err(by.error(kind, call).note(format!("{note}; {key}")).called_at(location));
         if terms.events == super::NONE_OK && count != 0 && key.family != Family::Collective {
             return refuse(
                 ErrorKind::BadEvents,
@@ -84,7 +83,10 @@ impl Standing {
         if let Some(only) = terms.only
             && by.members.size() <= only.0
         {
-            let note = format!("its events are to come from rank {only}, and the team has {} ranks", by.members.size());
+            let note = format!(
+                "its events are to come from rank {only}, and the team has {} ranks",
+                by.members.size()
+            );
             return refuse(ErrorKind::RankOutOfRange, note);
         }
         let take = |bytes: usize| {
@@ -100,7 +102,17 @@ impl Standing {
             true => Some(take(16 * by.members.size() as usize)?),
             false => None,
         };
-        Ok(Standing { by: by.clone(), call, key, terms, count, node: Some(node), mirror, ledger, is_open: false })
+        Ok(Standing {
+            by: by.clone(),
+            call,
+            key,
+            terms,
+            count,
+            node: Some(node),
+            mirror,
+            ledger,
+            is_open: false,
+        })
     }
 
     fn node(&self) -> Option<&OfferNode> {
@@ -131,7 +143,12 @@ impl Standing {
     ///
     /// # Errors
     /// As [`Hub::lock`].
-    pub(super) fn open(&mut self, held: &Held<'_>, round: u64, location: &'static Location<'static>) -> Result<()> {
+    pub(super) fn open(
+        &mut self,
+        held: &Held<'_>,
+        round: u64,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         let (hub, Some(node)) = (&self.by.hub, &self.node) else { return Ok(()) };
         let offset = node.offset();
         let (base, bytes) = match (held.private(), &self.mirror) {
@@ -160,7 +177,8 @@ impl Standing {
         words.fault.code.store(0, Ordering::Relaxed);
         words.ledger.store(self.ledger.as_ref().map_or(0, Block::offset), Ordering::Relaxed);
         if let Some(ledger) = &self.ledger {
-            let counts = hub.segment.shared_slice::<AtomicU64>(ledger.offset(), 2 * self.by.members.size() as usize);
+            let counts =
+                hub.segment.shared_slice::<AtomicU64>(ledger.offset(), 2 * self.by.members.size() as usize);
             counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
         }
         let locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
@@ -199,7 +217,11 @@ impl Standing {
     ///
     /// # Errors
     /// As [`Hub::lock`]: others may still write to the offered memory, which is given up.
-    pub(super) fn close(&mut self, held: &mut Held<'_>, location: &'static Location<'static>) -> Result<Ended> {
+    pub(super) fn close(
+        &mut self,
+        held: &mut Held<'_>,
+        location: &'static Location<'static>,
+    ) -> Result<Ended> {
         let hub = Arc::clone(&self.by.hub);
         let Some(offset) = self.node.as_ref().filter(|_| self.is_open).map(Block::offset) else {
             return Ok(Ended { status: Status::default(), fault: None });
@@ -226,10 +248,16 @@ impl Standing {
         let by_origin = match &self.ledger {
             None => Vec::new(),
             Some(ledger) => {
-                let counts = hub.segment.shared_slice::<AtomicU64>(ledger.offset(), 2 * self.by.members.size() as usize);
-                let of = |rank: Rank| [0, 1].map(|which| counts[2 * rank.index() + which].load(Ordering::Relaxed));
+                let counts = hub
+                    .segment
+                    .shared_slice::<AtomicU64>(ledger.offset(), 2 * self.by.members.size() as usize);
+                let of =
+                    |rank: Rank| [0, 1].map(|which| counts[2 * rank.index() + which].load(Ordering::Relaxed));
                 let ranks = self.by.members.ranks().map(|rank| (rank, of(rank)));
-                ranks.filter(|(_, [events, _])| *events != 0).map(|(rank, [events, bytes])| (rank, events, bytes)).collect()
+                ranks
+                    .filter(|(_, [events, _])| *events != 0)
+                    .map(|(rank, [events, bytes])| (rank, events, bytes))
+                    .collect()
             }
         };
         let status = Status {
@@ -251,7 +279,10 @@ impl Standing {
     /// Leaves everything behind that others may still touch.
     fn give_up(&mut self) {
         self.is_open = false;
-        [&mut self.node, &mut self.mirror, &mut self.ledger].into_iter().filter_map(Option::take).for_each(Block::leave_behind);
+        [&mut self.node, &mut self.mirror, &mut self.ledger]
+            .into_iter()
+            .filter_map(Option::take)
+            .for_each(Block::leave_behind);
     }
 
     /// What may explain why nothing matches: what waits in the own store under the same team and tag.
@@ -271,10 +302,15 @@ impl Standing {
             let Some(family) = Family::from_code(word(&event.key.family)) else { continue };
             if family != self.key.family {
                 let (theirs, own) = (family.name(), self.key.family.name());
-                return Some(format!("an event of the {theirs} family waits from rank {from}, this is the {own} one"));
+                return Some(format!(
+                    "an event of the {theirs} family waits from rank {from}, this is the {own} one"
+                ));
             }
             if kinds & self.terms.events != kinds {
-                return Some(format!("EventNotOffered: {kinds} of rank {from} waits, and this offer allows {}", self.terms.events));
+                return Some(format!(
+                    "EventNotOffered: {kinds} of rank {from} waits, and this offer allows {}",
+                    self.terms.events
+                ));
             }
         }
         None

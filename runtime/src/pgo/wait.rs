@@ -8,7 +8,7 @@ use super::event::{Family, Key};
 use super::hub::UNCOUNTED;
 use super::offer::{Offerable, Request, Status};
 use super::standing::{Caller, Ended, Standing};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::rank::Rank;
 
@@ -16,13 +16,28 @@ use crate::rank::Rank;
 pub(super) trait Own {
     /// Brings the events of a family forward, those of earlier rounds than `before` in the collective one. Whether all of them
     /// are served.
-    fn advance(&self, key: &Key, before: u64, call: &'static str, location: &'static Location<'static>) -> Result<bool>;
+    fn advance(
+        &self,
+        key: &Key,
+        before: u64,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<bool>;
 
-    /// Whether an event of the family waits for a rank.
-    fn waits_for(&self, family: Family, rank: Rank) -> bool;
+    /// The ranks of the job without shared memory that an event waits for.
+    fn far(&self, key: &Key) -> Vec<u32>;
+
+    /// Whether an event of the family waits for a rank. With `is_over`, for one whose program has returned: whether there is one
+    /// that it has not served.
+    fn waits_for(&self, family: Family, rank: Rank, is_over: bool) -> bool;
 
     /// Takes the first fault of the events of a family.
-    fn take_fault(&self, key: &Key, call: &'static str, location: &'static Location<'static>) -> Option<Error>;
+    fn take_fault(
+        &self,
+        key: &Key,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Option<Error>;
 }
 
 /// Waits until `ready` gives a value.
@@ -30,7 +45,7 @@ pub(super) fn wait<R>(
     by: &Caller,
     call: &'static str,
     key: &Key,
-    needed: &dyn Fn(Rank) -> bool,
+    (needed, far): (&dyn Fn(Rank) -> bool, &dyn Fn() -> Vec<u32>),
     location: &'static Location<'static>,
     ready: &mut dyn FnMut() -> Result<Option<R>>,
 ) -> Result<R> {
@@ -44,8 +59,16 @@ pub(super) fn wait<R>(
         detail: Some(("tag", key.tag)),
         blocker: NO_BLOCKER,
     };
+    if let Some(remote) = &by.hub.remote {
+        return remote.wait(by, what, far, location, ready);
+    }
     let outcome = by.context.wait(&store.changed, what, || ready().transpose());
     outcome.map_err(|error| error.called_at(location))?
+}
+
+/// Whether a rank has ended without failure.
+pub(super) fn is_end_in_order(end: Option<Evidence>) -> bool {
+    end.is_some_and(|end| !end.is_failure())
 }
 
 impl Standing {
@@ -60,28 +83,37 @@ impl Standing {
     }
 
     /// Waits until the offer has served what it counts, and the caller's own events are served.
-    fn complete(&self, own: Option<&dyn Own>, round: u64, location: &'static Location<'static>) -> Result<()> {
+    fn complete(
+        &self,
+        own: Option<&dyn Own>,
+        round: u64,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         self.attend(location)?;
         let is_full = Cell::new(false);
         let by = &self.by;
         let segment = by.context.segment();
         let evidence = |rank: Rank| liveness::evidence(segment, by.members.job_rank(rank).0);
         let needed = |rank: Rank| {
-            if own.is_some_and(|own| own.waits_for(self.key.family, rank)) {
+            // The end first: what the rank has done before it is seen then.
+            let end = evidence(rank);
+            if own.is_some_and(|own| own.waits_for(self.key.family, rank, is_end_in_order(end))) {
                 return true;
             }
             if is_full.get() {
                 return false;
             }
-            match (self.key.family, self.only()) {
-                (Family::Collective, _) => true,
-                (_, Some(only)) => only == rank,
-                // Events may come from anybody: a failure may have taken some along, and when all have left, none comes.
-                (_, None) => match evidence(rank) {
-                    None => false,
-                    Some(end) if end.is_failure() => true,
-                    Some(_) => by.members.ranks().all(|other| other == by.members.rank() || evidence(other).is_some()),
-                },
+            // A rank that ended well has served what it had to, and was served; but it may not have come here.
+            match (end, self.key.family, self.only()) {
+                (Some(end), ..) if end.is_failure() => true,
+                (Some(_), Family::Collective, _) => by.hub.lacks(by, &self.key, round, rank),
+                (None, Family::Collective, _) => true,
+                (_, _, Some(only)) => only == rank,
+                // Events may come from anybody, until all have left.
+                (None, _, None) => false,
+                (Some(_), _, None) => {
+                    by.members.ranks().all(|other| other == by.members.rank() || evidence(other).is_some())
+                }
             }
         };
         let mut ready = || {
@@ -93,7 +125,9 @@ impl Standing {
             is_full.set(self.is_full(round, location)?);
             Ok((is_own_done && is_full.get()).then_some(()))
         };
-        wait(by, self.call, &self.key, &needed, location, &mut ready).map_err(|error| self.explain(error))
+        let far = || own.map_or(Vec::new(), |own| own.far(&self.key));
+        wait(by, self.call, &self.key, (&needed, &far), location, &mut ready)
+            .map_err(|error| self.explain(error))
     }
 
     /// Adds to a wait that has stalled what may be the cause.
@@ -118,7 +152,8 @@ impl Standing {
         match self.by.hub.has_scope(&self.key) {
             false => Ok(()),
             true => {
-                let note = format!("a scope of the same team and tag is open, so complete it there; {}", self.key);
+                let note =
+                    format!("a scope of the same team and tag is open, so complete it there; {}", self.key);
                 Err(self.by.error(ErrorKind::EpochStillOpen, self.call).note(note).called_at(location))
             }
         }
@@ -127,7 +162,11 @@ impl Standing {
 
 impl<B: Offerable> Request<B> {
     /// Waits for the offer and the caller's own events, and closes it.
-    pub(super) fn finish(&mut self, own: Option<&dyn Own>, location: &'static Location<'static>) -> Result<Status> {
+    pub(super) fn finish(
+        &mut self,
+        own: Option<&dyn Own>,
+        location: &'static Location<'static>,
+    ) -> Result<Status> {
         let outcome = match self.standing.is_open() {
             true => self.standing.complete(own, self.round, location),
             false => {
@@ -140,13 +179,19 @@ impl<B: Offerable> Request<B> {
     }
 
     /// Completes the offer if that needs no waiting.
-    pub(super) fn try_finish(&mut self, own: Option<&dyn Own>, location: &'static Location<'static>) -> Result<Option<Status>> {
+    pub(super) fn try_finish(
+        &mut self,
+        own: Option<&dyn Own>,
+        location: &'static Location<'static>,
+    ) -> Result<Option<Status>> {
         let key = self.standing.key;
         let is_complete = match key.family {
             // What has arrived here, and nothing else.
             Family::Collective => {
                 self.standing.by.hub.total(&key, self.round) == Some(self.standing.served())
-                    && own.is_none_or(|own| !self.standing.by.members.ranks().any(|rank| own.waits_for(key.family, rank)))
+                    && own.is_none_or(|own| {
+                        !self.standing.by.members.ranks().any(|rank| own.waits_for(key.family, rank, false))
+                    })
             }
             Family::Plain | Family::Progressive => {
                 self.standing.attend(location)?;

@@ -274,6 +274,7 @@ const TABLES: &[&[Case]] = &[
     pgo::progressive::CASES,
     pgo::collective::CASES,
     pgo::extras::CASES,
+    pgo::programs::CASES,
     trouble::CASES,
 ];
 

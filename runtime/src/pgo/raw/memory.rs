@@ -28,7 +28,11 @@ pub struct Malloc<T: Element> {
 }
 
 impl<T: Element> Malloc<T> {
-    pub(in crate::pgo) fn new(context: &Arc<RankContext>, len: usize, call: &'static str) -> Result<Malloc<T>> {
+    pub(in crate::pgo) fn new(
+        context: &Arc<RankContext>,
+        len: usize,
+        call: &'static str,
+    ) -> Result<Malloc<T>> {
         let block = context.allocate(call, len.saturating_mul(size_of::<T>()))?;
         Ok(Malloc { block: Some(block), len, context: Arc::clone(context), elements: PhantomData })
     }

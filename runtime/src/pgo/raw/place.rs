@@ -68,7 +68,14 @@ impl<'a> Place<'a> {
     ///
     /// # Panics
     /// If one of the two ends earlier, or this one is only read.
-    pub(in crate::pgo) fn take(&self, engine: Engine, at: usize, origin: &Place<'_>, origin_at: usize, len: usize) {
+    pub(in crate::pgo) fn take(
+        &self,
+        engine: Engine,
+        at: usize,
+        origin: &Place<'_>,
+        origin_at: usize,
+        len: usize,
+    ) {
         let fits = |place: &Place<'_>, at: usize| at <= place.bytes && len <= place.bytes - at;
         assert!(self.writable && fits(self, at) && fits(origin, origin_at), "a copy leaves its places");
         let (target, origin) = (self.start.wrapping_add(at), origin.start.wrapping_add(origin_at));

@@ -98,7 +98,11 @@ pub(in crate::pgo) fn node_bytes(parts: usize, taken: usize, given: usize) -> us
 }
 
 /// What lies behind an event: the data of its puts, and the room for its gets. `offset` is the event's.
-pub(in crate::pgo) fn node_place<'a>(segment: &'a Segment, offset: u64, node: &EventNode) -> (Place<'a>, Place<'a>) {
+pub(in crate::pgo) fn node_place<'a>(
+    segment: &'a Segment,
+    offset: u64,
+    node: &EventNode,
+) -> (Place<'a>, Place<'a>) {
     let lengths = [&node.parts_bytes, &node.in_bytes, &node.out_bytes];
     let [parts, taken, given] = lengths.map(|length| length.load(Ordering::Relaxed) as usize);
     let row = offset + (size_of::<EventNode>() + parts.next_multiple_of(8)) as u64;

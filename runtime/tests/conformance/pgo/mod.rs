@@ -6,6 +6,7 @@ pub(crate) mod basics;
 pub(crate) mod collective;
 pub(crate) mod extras;
 pub(crate) mod order;
+pub(crate) mod programs;
 #[cfg(feature = "progressive")]
 pub(crate) mod progressive;
 pub(crate) mod requests;

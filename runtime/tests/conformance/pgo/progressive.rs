@@ -10,15 +10,15 @@ use rma::{Rank, Team};
 use crate::{Case, Outcome, case, flags, has_time, until};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(a_target_in_a_loop_is_served, [2]).one_copy().under(&[""]).mapped(),
-    case!(two_ranks_meet_in_a_third, [3]).one_copy().under(&[""]).mapped(),
-    case!(two_ranks_meet_in_a_server, [4]).one_copy().under(&[""]).mapped(),
-    case!(many_events_may_name_one_place, [3]).one_copy().under(&[""]).mapped(),
-    case!(combined_events_are_atomic, [4]).one_copy().under(&[""]).mapped(),
-    case!(completing_and_offering_is_lock_and_unlock, [3]).one_copy().under(&[""]).mapped(),
-    case!(the_total_grows, [8]).one_copy().under(&[""]).mapped(),
+    case!(a_target_in_a_loop_is_served, [2]).one_copy().under(&[""]),
+    case!(two_ranks_meet_in_a_third, [3]).one_copy().under(&[""]),
+    case!(two_ranks_meet_in_a_server, [4]).one_copy().under(&[""]),
+    case!(many_events_may_name_one_place, [3]).one_copy().under(&[""]),
+    case!(combined_events_are_atomic, [4]).one_copy().under(&[""]),
+    case!(completing_and_offering_is_lock_and_unlock, [3]).one_copy().under(&[""]),
+    case!(the_total_grows, [8]).one_copy().under(&[""]),
     case!(a_stopped_target_is_served, [2]).one_copy().under(&[""]).processes(),
-    case!(the_owner_reaches_its_memory_by_events, [2]).one_copy().under(&[""]).mapped(),
+    case!(the_owner_reaches_its_memory_by_events, [2]).one_copy().under(&[""]),
 ];
 
 // covers: PGO-PROG-04
