@@ -44,9 +44,9 @@ const MODULES: [(&str, &[&str]); 19] = [
     ("job", &["error", "info", "patience", "rank", "transport"]),
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
     ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "transport"]),
-    ("pgo", &["element", "error", "job", "liveness", "op", "rank", "sync", "team", "transport"]),
+    ("pgo", &["element", "error", "job", "liveness", "op", "rank", "team", "transport"]),
     ("launch", &["error", "info", "job", "liveness", "sys", "team", "transport"]),
-    ("run", &["error", "info", "job", "launch", "liveness", "sys", "team", "transport"]),
+    ("run", &["error", "info", "job", "launch", "liveness", "pgo", "sys", "team", "transport"]),
     ("window", &["element", "error", "info", "job", "liveness", "op", "sync", "team", "trace", "transport"]),
     ("epoch", &["element", "error", "info", "op", "team", "window"]),
     (
