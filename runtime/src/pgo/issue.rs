@@ -230,10 +230,11 @@ impl<'scope> Scope<'scope, '_> {
         let is_behind = locked.is_behind(key, me, thread);
         let bucket = locked.bucket(key);
         hub.append(&bucket.events, offset);
-        queue.seen = bucket.opened.load(Ordering::Relaxed);
         queue.events.push_back(event);
-        // An offer may have opened meanwhile. Behind an own event there is nothing to serve yet, and the list may be long.
+        // An offer may have opened meanwhile. Behind an own event there is nothing to serve yet, and the list may be long; what has
+        // opened is looked at later then.
         if !is_behind {
+            queue.seen = bucket.opened.load(Ordering::Relaxed);
             queue.settle(hub, &locked, key);
         }
         Ok(())

@@ -109,10 +109,11 @@ impl Standing {
                 (Some(_), Family::Collective, _) => by.hub.lacks(by, &self.key, round, rank),
                 (None, Family::Collective, _) => true,
                 (_, _, Some(only)) => only == rank,
-                // Events may come from anybody, until all have left.
+                // Events may come from anybody, until all have left; a failure says more than that.
                 (None, _, None) => false,
                 (Some(_), _, None) => {
-                    by.members.ranks().all(|other| other == by.members.rank() || evidence(other).is_some())
+                    let mut others = by.members.ranks().filter(|&other| other != by.members.rank());
+                    others.all(|other| is_end_in_order(evidence(other)))
                 }
             }
         };
