@@ -178,7 +178,7 @@ fn posts_come_before_starts_and_completes_before_waits(team: &Team) -> Outcome {
 // covers: EX-F12-02
 fn readers_overlap_each_other_and_never_the_writer(team: &Team) -> Outcome {
     const PASSIVE: Rank = Rank(3);
-    let rounds = if is_full() { 20_000 } else { 2000 };
+    let rounds = if is_full() { 5000 } else { 2000 };
     // The pair, and beside it who is inside: readers, writers, the most readers seen together.
     let pair = Window::<u64>::allocate(team, 2)?;
     let inside = flags::<u64>(team, 3)?;
