@@ -51,7 +51,10 @@ impl Inlined {
         for (expr, name, args) in calls_of(tree, model, program, UnitId(id.unit)) {
             let seen = program.procedures.find(&program.modules, id.file, tree, model, UnitId(id.unit), name);
             let Seen::Procedure(callee) = seen else { continue };
-            let Some(summary) = program.summaries.get(&callee) else { continue };
+            // What a caller learns must not depend on when its tree was read.
+            let Some(summary) = program.summaries.get(&callee).filter(|_| program.is_before(callee, id)) else {
+                continue;
+            };
             let args = ordered(tree, summary, args);
             let effects = summary
                 .effects

@@ -29,6 +29,16 @@ impl Symbols {
         symbol
     }
 
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// The symbol of a name that the file uses.
     pub fn find(&self, name: &str) -> Option<Symbol> {
         self.index.get(name).copied()
@@ -700,6 +710,15 @@ impl Tree {
         self.statements.shrink_to_fit();
         self.exprs.shrink_to_fit();
         self.lists.shrink_to_fit();
+    }
+
+    /// Bytes that it takes, about: what statements hold beside themselves is guessed.
+    pub fn weight(&self) -> usize {
+        /// What a list of names or an entry of a table takes.
+        const PIECE: usize = 48;
+        let statements = self.statements.len() * (size_of::<Statement>() + PIECE);
+        let exprs = self.exprs.len() * size_of::<Expr>() + self.lists.len() * size_of::<ExprId>();
+        statements + exprs + (self.symbols.len() + self.marks.len() + self.includes.len()) * PIECE * 2
     }
 
     /// How many statements were not understood.

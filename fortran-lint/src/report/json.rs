@@ -4,7 +4,7 @@ use rma_source::{FileId, LineColumn, SourceMap, Span};
 use serde::Serialize;
 
 use super::Summary;
-use crate::check::FileReport;
+use crate::check::{self, FileReport};
 use crate::finding::Finding;
 use crate::rules::ADVICE_COMMAND;
 
@@ -47,7 +47,7 @@ struct JsonRelated<'a> {
 
 #[derive(Serialize)]
 struct JsonSkipped<'a> {
-    path: String,
+    path: &'a str,
     line: usize,
     column: usize,
     reason: &'a str,
@@ -83,15 +83,13 @@ pub fn document(reports: &[FileReport], summary: &Summary, show: Skipped) -> Str
     let mut findings = Vec::new();
     let mut skipped = Vec::new();
     for report in reports {
-        if report.findings.is_empty() && report.skipped.is_empty() {
-            continue;
+        if !report.findings.is_empty() {
+            let map = report.sources();
+            findings.extend(report.findings.iter().map(|finding| one(&map, finding)));
         }
-        let map = report.sources();
-        findings.extend(report.findings.iter().map(|finding| one(&map, finding)));
         skipped.extend(report.skipped.iter().map(|skipped| {
-            let (path, place) = place(&map, skipped.file, skipped.span.start);
-            let LineColumn { line, column } = place;
-            JsonSkipped { path, line, column, reason: &skipped.reason }
+            let check::Skipped { path, line, column, reason, .. } = skipped;
+            JsonSkipped { path, line: *line, column: *column, reason }
         }));
     }
     let Summary {
