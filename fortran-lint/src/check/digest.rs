@@ -8,8 +8,8 @@ use super::store::Parsed;
 use super::{Input, Skipped, text_of};
 use crate::dataflow::calls_library;
 use crate::form::Form;
-use crate::options::Options;
 use crate::model::{Model, Step};
+use crate::options::Options;
 use crate::parse::{BaseType, Entity, ExprId, ExprKind, StatementKind, Symbol, Tree, UnitKind};
 use crate::source::SourceText;
 use rma_source::{SourceFile, Span};
@@ -200,7 +200,8 @@ impl<'t> Names<'t> {
         let tree = self.tree;
         for (_, expr) in tree.exprs() {
             let ExprKind::Reference { base, .. } = expr.kind else { continue };
-            let starts_before = |i: usize| statements.get(i).is_some_and(|own| own.span.start <= expr.span.start);
+            let starts_before =
+                |i: usize| statements.get(i).is_some_and(|own| own.span.start <= expr.span.start);
             if !starts_before(at) || starts_before(at + 1) {
                 at = statements.partition_point(|own| own.span.start <= expr.span.start).saturating_sub(1);
             }

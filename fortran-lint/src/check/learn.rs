@@ -68,9 +68,8 @@ pub(super) fn candidates(digests: &[Digest]) -> Vec<bool> {
     }
     let mut is_candidate = vec![false; digests.len()];
     for (&(file, unit), is_near) in units.iter().zip(is_near) {
-        let is_called = |&(name, home): &(NameHash, Option<NameHash>)| {
-            called.contains(&(name, range(file, name, home)))
-        };
+        let is_called =
+            |&(name, home): &(NameHash, Option<NameHash>)| called.contains(&(name, range(file, name, home)));
         is_candidate[file] |= is_near || unit.defined.iter().any(is_called);
     }
     is_candidate
@@ -218,4 +217,3 @@ fn place_of(input: &Input, tree: &Tree, span: Span) -> String {
     let before = &bytes[..bytes.len().min(place.span.start as usize)];
     format!("{path}:{}", before.iter().filter(|&&byte| byte == b'\n').count() + 1)
 }
-

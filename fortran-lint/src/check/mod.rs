@@ -9,8 +9,8 @@ mod parallel;
 mod report;
 mod store;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use self::digest::Digest;
@@ -138,8 +138,11 @@ pub fn check_watched(inputs: &[Input], options: &Options, watch: &(dyn Fn(usize)
     }
     let wanted = learn::learn(inputs, &store, &candidates, &mut program, options);
     let owners = report::owners(&digests);
-    let work: Vec<(u32, &Input, Mutex<Option<Digest>>)> =
-        numbered.iter().zip(digests).map(|(&(i, input), digest)| (i, input, Mutex::new(Some(digest)))).collect();
+    let work: Vec<(u32, &Input, Mutex<Option<Digest>>)> = numbered
+        .iter()
+        .zip(digests)
+        .map(|(&(i, input), digest)| (i, input, Mutex::new(Some(digest))))
+        .collect();
     let reports = in_parallel(&work, |(i, input, digest)| {
         let digest = digest.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let checked = wanted.get(i).map(|units| {

@@ -133,4 +133,3 @@ fn is_wanted(finding: &Finding, options: &Options) -> bool {
     // Levels are ordered from the worst to the mildest.
     is_selected && finding.level <= options.min_level
 }
-

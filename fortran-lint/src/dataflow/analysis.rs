@@ -9,9 +9,7 @@ use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intri
 use super::handle::{Copies, overlap};
 use super::inline::Inlined;
 use super::operation::{Handle, Operation, Window};
-use crate::model::{
-    Flow, IsArgument, Model, Reach, Resolved, Storage, Unit, UnitId, may_be_changed_by_call,
-};
+use crate::model::{Flow, IsArgument, Model, Reach, Resolved, Storage, Unit, UnitId, may_be_changed_by_call};
 use crate::mpi::{Class, Part};
 use crate::options::Options;
 use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
@@ -519,9 +517,8 @@ fn handed_on(program: &Program, module: &str) -> Option<Binding> {
         "mpi" => Some(Binding::UseMpi),
         _ => {
             let modules = program.modules.named(module);
-            let uses = |name: &str| {
-                modules.iter().flat_map(|module| &module.uses).any(|used| &*used.module == name)
-            };
+            let uses =
+                |name: &str| modules.iter().flat_map(|module| &module.uses).any(|used| &*used.module == name);
             let has_header = modules.iter().any(|module| module.includes_header);
             (has_header && !uses("mpi") && !uses("mpi_f08")).then_some(Binding::Mpif)
         }

@@ -52,7 +52,8 @@ impl Inlined {
             let seen = program.procedures.find(&program.modules, id.file, tree, model, UnitId(id.unit), name);
             let Seen::Procedure(callee) = seen else { continue };
             // What a caller learns must not depend on when its tree was read.
-            let Some(summary) = program.summaries.get(&callee).filter(|_| program.is_before(callee, id)) else {
+            let Some(summary) = program.summaries.get(&callee).filter(|_| program.is_before(callee, id))
+            else {
                 continue;
             };
             let args = ordered(tree, summary, args);
