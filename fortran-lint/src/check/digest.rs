@@ -175,9 +175,14 @@ impl<'t> Names<'t> {
             S::Unit { name: Some(name), .. } | S::Entry { name, .. } => self.define(owner, name.symbol),
             // What is bound to a type or to a generic name is called by that name, and calls the procedure.
             S::Interface { generic: Some(name) } => self.pass(name.symbol),
-            S::Specific(names) => names.iter().for_each(|name| self.pass(name.symbol)),
+            S::Specific { generic, procedures } => {
+                generic.iter().chain(procedures).for_each(|name| self.pass(name.symbol));
+            }
             S::Declaration { spec, entities, .. } if spec.base == BaseType::Procedure => {
-                entities.iter().for_each(|entity: &Entity| self.pass(entity.name.symbol));
+                for Entity { name, bound_to, .. } in entities {
+                    self.pass(name.symbol);
+                    bound_to.iter().for_each(|procedure| self.pass(*procedure));
+                }
             }
             S::Use { names, .. } => {
                 for &(local, original) in names {

@@ -7,7 +7,7 @@ use super::digest::{Digest, NameHash, UnitNames};
 use super::parallel::in_parallel;
 use super::store::{Parsed, Store};
 use super::{Input, context};
-use crate::dataflow::{callees, calls_library, summarize};
+use crate::dataflow::{calls_library, n_entries, summarize};
 use crate::model::UnitId;
 use crate::options::Options;
 use crate::parse::Tree;
@@ -75,26 +75,28 @@ pub(super) fn candidates(digests: &[Digest]) -> Vec<bool> {
     is_candidate
 }
 
-/// Gathers what each procedure does for its callers, each behind those that it calls itself. Returns the units that were
-/// looked at, by their files.
+/// Gathers what each procedure does for its callers, each behind those that it calls itself. Returns one procedure of each
+/// unit that was looked at, by their files.
 pub(super) fn learn(
     inputs: &[Input],
     store: &Store<'_>,
     candidates: &[u32],
     program: &mut Program,
     options: &Options,
-) -> BTreeMap<u32, Vec<u32>> {
+) -> BTreeMap<u32, Vec<ProcedureId>> {
     let found = in_parallel(candidates, |&file| {
-        let parsed = store.take(file);
-        let Parsed { tree, model, .. } = &parsed;
-        let of_unit = |id: UnitId| {
-            let id = ProcedureId { file, unit: id.0 };
-            let is_direct = calls_library(tree, model.unit(UnitId(id.unit)), options);
-            (id, callees(tree, model, program, id), is_direct)
-        };
-        let units: Vec<_> = model.iter().map(|(id, _)| of_unit(id)).collect();
+        let parsed = store.take_for(program, file);
+        let Parsed { tree, model, inlined, .. } = &parsed;
+        let mut found = Vec::new();
+        for (unit, own) in model.iter() {
+            let is_direct = calls_library(tree, own, options);
+            for entry in 0..=n_entries(tree, own) {
+                let id = ProcedureId { file, unit: unit.0, entry };
+                found.push((id, inlined.callees(tree, model, program, id), is_direct));
+            }
+        }
         store.give(file, parsed);
-        units
+        found
     });
     let mut calls = Calls::new();
     let mut direct = Vec::new();
@@ -114,13 +116,12 @@ pub(super) fn learn(
     }
     let mut protected = Vec::new();
     for level in levels {
-        let by_file: Vec<(u32, Vec<u32>)> = by_file(level).into_iter().collect();
-        let results = in_parallel(&by_file, |(file, units)| {
-            let mut parsed = store.take(*file);
-            let mut results = Vec::with_capacity(units.len());
-            for &unit in units {
-                results.push(summed_up(&inputs[*file as usize], &mut parsed, *file, unit, program, options));
-            }
+        let by_file: Vec<(u32, Vec<ProcedureId>)> = by_file(level).into_iter().collect();
+        let results = in_parallel(&by_file, |(file, ids)| {
+            let mut parsed = store.take_for(program, *file);
+            let input = &inputs[*file as usize];
+            let results: Vec<_> =
+                ids.iter().map(|&id| summed_up(input, &mut parsed, id, program, options)).collect();
             store.give(*file, parsed);
             results
         });
@@ -130,16 +131,26 @@ pub(super) fn learn(
         }
     }
     protected.sort();
+    // A unit with several doors is looked at once for each.
+    protected.dedup();
     for (at, actual) in protected {
         program.protected_actuals.entry(at).or_default().push(actual);
     }
-    by_file(wanted)
+    let mut files = by_file(wanted);
+    for ids in files.values_mut() {
+        // Of the doors of a unit the one that knows most comes last.
+        ids.sort_by_key(|id| (id.unit, program.levels.get(id).copied(), *id));
+        ids.reverse();
+        ids.dedup_by_key(|id| id.unit);
+        ids.reverse();
+    }
+    files
 }
 
-fn by_file(ids: impl IntoIterator<Item = ProcedureId>) -> BTreeMap<u32, Vec<u32>> {
-    let mut files: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for ProcedureId { file, unit } in ids {
-        files.entry(file).or_default().push(unit);
+fn by_file(ids: impl IntoIterator<Item = ProcedureId>) -> BTreeMap<u32, Vec<ProcedureId>> {
+    let mut files: BTreeMap<u32, Vec<ProcedureId>> = BTreeMap::new();
+    for id in ids {
+        files.entry(id.file).or_default().push(id);
     }
     files
 }
@@ -150,17 +161,16 @@ type Protected = ((ProcedureId, u32), ProtectedActual);
 fn summed_up(
     input: &Input,
     parsed: &mut Parsed,
-    file: u32,
-    unit: u32,
+    id: ProcedureId,
     program: &Program,
     options: &Options,
 ) -> (ProcedureId, Summary, Vec<Protected>) {
-    let id = ProcedureId { file, unit };
     parsed.inline(program, id);
-    let name = parsed.unit(unit).name.map_or(Span::at(0), |name| name.span);
+    let unit = UnitId(id.unit);
+    let name = parsed.model.unit(unit).name.map_or(Span::at(0), |name| name.span);
     let place = place_of(input, &parsed.tree, name);
-    let summary = summarize(context(file, parsed, program, options), UnitId(unit), place);
-    (id, summary, protected_actuals(input, parsed, UnitId(unit), program))
+    let summary = summarize(context(id.file, parsed, program, options), id, place);
+    (id, summary, protected_actuals(input, parsed, unit, program))
 }
 
 /// Which protected variables the calls of a unit hand to dummy arguments.

@@ -20,7 +20,7 @@ use crate::dataflow::{Analysis, FileContext};
 use crate::finding::Finding;
 use crate::form::Form;
 use crate::options::Options;
-use crate::program::{ProcedureId, Program};
+use crate::program::Program;
 use crate::rules::RULES;
 use rma_source::{FileId, SourceFile, SourceMap};
 
@@ -145,11 +145,9 @@ pub fn check_watched(inputs: &[Input], options: &Options, watch: &(dyn Fn(usize)
         .collect();
     let reports = in_parallel(&work, |(i, input, digest)| {
         let digest = digest.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let checked = wanted.get(i).map(|units| {
-            let mut parsed = store.take(*i);
-            for &unit in units {
-                parsed.inline(&program, ProcedureId { file: *i, unit });
-            }
+        let checked = wanted.get(i).map(|ids| {
+            let mut parsed = store.take_for(&program, *i);
+            ids.iter().for_each(|&id| parsed.inline(&program, id));
             let findings = check_file(context(*i, &parsed, &program, options));
             (parsed, findings)
         });

@@ -1,20 +1,20 @@
 //! The trees of the files that are worked on. Never holds more of them than fit into a fixed room: a tree that is needed
 //! again is read again, and is the same then.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::Input;
 use crate::dataflow::Inlined;
 use crate::form::Form;
-use crate::model::{Model, UnitId};
+use crate::model::Model;
 use crate::options::Options;
 use crate::parse::{Tree, parse_file};
 use crate::program::{ProcedureId, Program};
 
 /// Room for texts and for trees that are kept, in bytes.
-const BYTES_MAX: usize = 800 << 20;
+const BYTES_MAX: usize = 640 << 20;
 
 /// Room for trees beside texts that take all of it.
 const TREES_BYTES_MIN: usize = 128 << 20;
@@ -25,14 +25,15 @@ pub(super) struct Parsed {
     pub(super) form: Form,
     pub(super) model: Model,
     pub(super) inlined: Inlined,
-    /// Units whose calls are written down in `inlined`.
-    inlined_units: BTreeSet<u32>,
+    /// For whom the calls of each unit are written down in `inlined`; `None` before the procedures of the run are known.
+    inlined_for: Option<BTreeMap<u32, ProcedureId>>,
 }
 
 impl Parsed {
-    /// Writes down what the calls of a unit bring, once.
+    /// Writes down what the calls of a unit bring, as far as a procedure can know it.
     pub(super) fn inline(&mut self, program: &Program, id: ProcedureId) {
-        if self.inlined_units.insert(id.unit) {
+        let units = self.inlined_for.get_or_insert_default();
+        if units.insert(id.unit, id) != Some(id) {
             self.inlined.add_unit(&mut self.tree, &self.model, program, id);
         }
     }
@@ -40,11 +41,6 @@ impl Parsed {
     /// Bytes that it takes, about.
     fn weight(&self) -> usize {
         self.tree.weight() + self.model.weight()
-    }
-
-    /// The unit of that number.
-    pub(super) fn unit(&self, unit: u32) -> &crate::model::Unit {
-        self.model.unit(UnitId(unit))
     }
 }
 
@@ -78,7 +74,17 @@ impl<'a> Store<'a> {
         let Input { path, bytes } = &self.inputs[file as usize];
         let (tree, form) = parse_file(path, bytes, &self.options.reading);
         let model = Model::new(&tree);
-        Parsed { tree, form, model, inlined: Inlined::default(), inlined_units: BTreeSet::new() }
+        Parsed { tree, form, model, inlined: Inlined::default(), inlined_for: None }
+    }
+
+    /// As [`Store::take`], once the procedures of the run are known.
+    pub(super) fn take_for(&self, program: &Program, file: u32) -> Parsed {
+        let mut parsed = self.take(file);
+        if parsed.inlined_for.is_none() {
+            parsed.inlined = Inlined::new(&parsed.tree, program);
+            parsed.inlined_for = Some(BTreeMap::new());
+        }
+        parsed
     }
 
     /// Takes a file back, to keep it if there is room.

@@ -98,12 +98,13 @@ impl Move {
     }
 
     fn entity(&self, entity: &Entity) -> Entity {
-        let &Entity { name, shape, length, is_initialised } = entity;
+        let &Entity { name, shape, length, is_initialised, bound_to } = entity;
         Entity {
             name: self.name(name),
             shape: shape.map(|shape| self.list(shape)),
             length: length.map(|length| self.length(length)),
             is_initialised,
+            bound_to: bound_to.map(|procedure| self.symbol(procedure)),
         }
     }
 
@@ -154,7 +155,9 @@ impl Move {
             },
             S::Entry { name, dummies } => S::Entry { name: self.name(*name), dummies: self.names(dummies) },
             S::Interface { generic } => S::Interface { generic: name(*generic) },
-            S::Specific(names) => S::Specific(self.names(names)),
+            S::Specific { generic, procedures } => {
+                S::Specific { generic: name(*generic), procedures: self.names(procedures) }
+            }
             S::TypeDefinition(own) => S::TypeDefinition(name(*own)),
             S::Declaration { spec, attributes, shape, entities } => S::Declaration {
                 spec: self.spec(*spec),

@@ -1,9 +1,9 @@
 //! Which procedure a call means: internal, of a module, or external. Never guesses among several of one name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::model::{Memo, Model, Modules, OuterUse, Reach, UnitId};
-use crate::parse::{Attributes, Symbol, Tree, UnitKind};
+use crate::model::{Memo, Model, Modules, OuterUse, Reach, Step, UnitId};
+use crate::parse::{Attributes, Name, StatementKind, Symbol, Tree, UnitKind};
 
 /// One procedure of the run: a file by its place in the input, and a unit of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -12,6 +12,8 @@ pub struct ProcedureId {
     pub file: u32,
     /// Index of the unit.
     pub unit: u32,
+    /// By which door: 0 is the header, 1 the first ENTRY statement.
+    pub entry: u32,
 }
 
 /// Who can call a procedure.
@@ -31,6 +33,8 @@ pub enum Home {
 #[derive(Default, Debug)]
 pub struct Procedures {
     by_name: HashMap<Box<str>, Vec<(ProcedureId, Home)>>,
+    /// Functions that call something, so that they may do more than compute a value.
+    acting: HashSet<Box<str>>,
     folders: HashMap<u32, Box<str>>,
     homes: Memo<OuterHome>,
 }
@@ -68,8 +72,23 @@ impl Procedures {
                     _ => Home::Internal,
                 },
             };
-            let name = tree.symbols.name(name.symbol);
-            self.by_name.entry(name.into()).or_default().push((ProcedureId { file, unit: id.0 }, home));
+            let mut acts = false;
+            let mut entry = 0;
+            for step in &unit.body {
+                let Step::Statement(i) = step else { continue };
+                match &tree.statements[*i as usize].kind {
+                    StatementKind::Entry { name, .. } => {
+                        entry += 1;
+                        self.push(tree, *name, ProcedureId { file, unit: id.0, entry }, home.clone());
+                    }
+                    StatementKind::Call { .. } => acts = true,
+                    _ => {}
+                }
+            }
+            if acts && unit.kind == UnitKind::Function {
+                self.acting.insert(tree.symbols.name(name.symbol).into());
+            }
+            self.push(tree, name, ProcedureId { file, unit: id.0, entry: 0 }, home);
         }
     }
 
@@ -79,6 +98,16 @@ impl Procedures {
             all.sort_by_key(|(id, _)| *id);
             modules.tell_apart(name);
         }
+    }
+
+    fn push(&mut self, tree: &Tree, name: Name, id: ProcedureId, home: Home) {
+        let name = tree.symbols.name(name.symbol);
+        self.by_name.entry(name.into()).or_default().push((id, home));
+    }
+
+    /// Whether the sources define a function of that name that calls something.
+    pub fn acts(&self, name: &str) -> bool {
+        self.acting.contains(name)
     }
 
     /// Whether the sources define a procedure of that name.
@@ -110,8 +139,11 @@ impl Procedures {
             let inner = model.iter().find(|(_, inner)| {
                 inner.parent == Some(id) && inner.name.is_some_and(|own| own.symbol == name)
             });
+            if let Some(entry) = self.entry_inside(file, model, id, text) {
+                return Seen::Procedure(entry);
+            }
             if let Some((inner, _)) = inner {
-                return Seen::Procedure(ProcedureId { file, unit: inner.0 });
+                return Seen::Procedure(ProcedureId { file, unit: inner.0, entry: 0 });
             }
             for used in here.outer_uses(tree) {
                 if let Some(found) = self.in_use(modules, file, &used, text) {
@@ -121,7 +153,16 @@ impl Procedures {
             next = here.parent;
         }
         // A module that is not seen may bring the name, but hardly one that the sources define as external.
-        self.pick(file, text, |home| *home == Home::External)
+        self.seen(file, text, |home| *home == Home::External)
+    }
+
+    /// The ENTRY of that name in a procedure that a unit contains.
+    fn entry_inside(&self, file: u32, model: &Model, unit: UnitId, name: &str) -> Option<ProcedureId> {
+        let all = self.by_name.get(name)?;
+        let is_inside = |id: ProcedureId| {
+            id.entry > 0 && id.file == file && model.unit(UnitId(id.unit)).parent == Some(unit)
+        };
+        all.iter().map(|(id, _)| *id).find(|id| is_inside(*id))
     }
 
     /// `None` when the name does not come through this USE.
@@ -139,17 +180,17 @@ impl Procedures {
         };
         match modules.reach(&used.module, original, &self.homes, &OuterUse::original, &at_home) {
             Reach::Found(OuterHome::Module(module, name)) => {
-                Some(self.pick(file, &name, |home| matches!(home, Home::Module(own) if *own == module)))
+                Some(self.seen(file, &name, |home| matches!(home, Home::Module(own) if *own == module)))
             }
             Reach::Found(OuterHome::Submodule(name)) => {
-                Some(self.pick(file, &name, |home| *home == Home::Submodule))
+                Some(self.seen(file, &name, |home| *home == Home::Submodule))
             }
             Reach::Absent | Reach::Unknown => None,
         }
     }
 
     /// The only procedure of a name with such a home; of several, the only one in the caller's folder.
-    fn pick(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Seen {
+    pub(super) fn pick(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Option<ProcedureId> {
         let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let fitting: Vec<ProcedureId> =
             all.iter().filter(|(_, home)| wanted(home)).map(|(id, _)| *id).collect();
@@ -157,8 +198,12 @@ impl Procedures {
         let near: Vec<ProcedureId> =
             fitting.iter().copied().filter(|id| folder(id.file) == folder(file)).collect();
         match (fitting.as_slice(), near.as_slice()) {
-            ([one], _) | (_, [one]) => Seen::Procedure(*one),
-            _ => Seen::Unknown,
+            ([one], _) | (_, [one]) => Some(*one),
+            _ => None,
         }
+    }
+
+    fn seen(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Seen {
+        self.pick(file, name, wanted).map_or(Seen::Unknown, Seen::Procedure)
     }
 }

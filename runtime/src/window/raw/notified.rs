@@ -23,7 +23,7 @@ impl RawWindow {
         const CALL: &str = "put_notify";
         let number = self.refuse_counter(CALL, counter)?;
         // An epoch that was not let in yet is let in now: a put that is kept for later could not be counted.
-        if self.admitted(CALL, target)?.is_remote() {
+        if self.admitted(CALL, target)?.remote {
             return Err(self.unserved(CALL, target, "puts are counted in mapped memory only"));
         }
         self.put(target, at, origin)?;

@@ -68,18 +68,10 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        self.refuse_remote_layout(call, target, there)?;
-        let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
-        let to = self.form_of_target(call, there, target, at, &common)?;
-        let from = self.form_of_source(call, target, origin, &common)?;
-        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
-        self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
+        let (to, from, _) = self.settle_typed_put(call, target, at, origin)?;
         // SAFETY: - both sides stay inside the memory at their bases and agree, see above. - the rest as in `put`.
         unsafe { self.copy_forms(&to, &from) };
+        let there = &self.targets[target.index()];
         for run in to.runs() {
             self.wrote(there, there.data.wrapping_add(to.start + run.at), run.bytes());
         }
@@ -94,22 +86,17 @@ impl RawWindow {
         at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        self.refuse_remote_layout(call, target, there)?;
-        let common = self.common::<T>(call, target, at, |each| into.items(each))?;
-        let from = self.form_of_target(call, there, target, at, &common)?;
-        let own = matches!(into, Destination::Own(_));
+        let (from, common) = self.settle_typed_target::<T>(call, target, at, |each| into.items(each))?;
         let to = self.form_of_destination(call, target, into, &common)?;
+        let own = self.owner_of_destination(into);
         self.refuse_disagreement(call, target, &from.datatype, &to.datatype)?;
         self.refuse_typed_overlap(call, target, End::Origin, &to)?;
         let from = Form { base: from.base.cast_const(), start: from.start, datatype: from.datatype };
-        if own {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
-        // SAFETY: - as in `put_typed`; the destination is an exclusive slice or the own window without views.
+        self.refuse_typed_meeting(call, target, own, &to, &from)?;
+        // SAFETY: - as in `put_typed`; the destination is an exclusive slice or own memory without views.
         unsafe { self.copy_forms(&to, &from) };
-        if own {
-            to.runs().for_each(|run| self.stored(to.start + run.at, run.bytes()));
+        if let Some(own) = own {
+            to.runs().for_each(|run| own.stored(to.start + run.at, run.bytes()));
         }
         Ok(())
     }
@@ -124,16 +111,7 @@ impl RawWindow {
         origin: &Source<'_, T>,
         mut combine: impl FnMut(Piece<T>) -> Result<()>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        self.refuse_remote_layout(call, target, there)?;
-        let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
-        let to = self.form_of_target(call, there, target, at, &common)?;
-        let from = self.form_of_source(call, target, origin, &common)?;
-        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
-        self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
+        let (to, from, common) = self.settle_typed_put(call, target, at, origin)?;
         let mut at = |to_at: usize, from_at: usize, count: usize| {
             // SAFETY: - in bounds: elements of the datatype, which lies inside the memory at the base.
             let to = unsafe { to.base.add(to.start + to_at) }.cast();
@@ -162,13 +140,38 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Refuses a layout at a target that shares no memory with this rank.
+    /// The target's side of a transfer, which `items` of the other side belong to, and what both sides have in common.
     #[track_caller]
-    fn refuse_remote_layout(&self, call: &'static str, target: Rank, there: &Target) -> Result<()> {
-        match there.is_remote() {
-            false => Ok(()),
-            true => Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP")),
+    fn settle_typed_target<'a, T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'a>,
+        items: impl FnOnce(usize) -> Option<usize>,
+    ) -> Result<(Form<'a, *mut u8>, Common)> {
+        let there = self.admitted(call, target)?;
+        if there.remote {
+            return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
         }
+        let common = self.common::<T>(call, target, at, items)?;
+        Ok((self.form_of_target(call, there, target, at, &common)?, common))
+    }
+
+    /// The two sides of a put or accumulate, after all checks.
+    #[track_caller]
+    fn settle_typed_put<'a, T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'a>,
+        origin: &Source<'a, T>,
+    ) -> Result<(Form<'a, *mut u8>, Form<'a, *const u8>, Common)> {
+        let (to, common) = self.settle_typed_target::<T>(call, target, at, |each| origin.items(each))?;
+        let from = self.form_of_source(call, target, origin, &common)?;
+        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
+        self.refuse_typed_overlap(call, target, End::Target, &to)?;
+        self.refuse_typed_meeting(call, target, self.owner_of_source(origin), &to, &from)?;
+        Ok((to, from, common))
     }
 
     /// How many elements a section of a target has, where the other side does not say it.
@@ -251,6 +254,7 @@ impl RawWindow {
                 (within, Section::from((0, datatype)))
             }
             Source::Own(section) => (self.own_memory(), section),
+            Source::Of(handle, section) => (handle.window().own_memory(), section),
         };
         self.form(call, target, End::Origin, within, section, common)
     }
@@ -277,11 +281,8 @@ impl RawWindow {
                 let within = Within { base: memory.start, open: Open::First(memory.bytes), unit: 1 };
                 (within, Section::from((0, *datatype)))
             }
-            Destination::Own(section) => {
-                self.refuse_views(call)?;
-                let Within { base, open, unit } = self.own_memory();
-                (Within { base: base.cast_mut(), open, unit }, *section)
-            }
+            Destination::Own(section) => (self.own_memory_mut(call)?, *section),
+            Destination::Of(handle, section) => (handle.window().own_memory_mut(call)?, *section),
         };
         self.form(call, target, End::Origin, within, section, common)
     }
@@ -289,6 +290,13 @@ impl RawWindow {
     fn own_memory(&self) -> Within<'_, *const u8> {
         let own = &self.targets[self.me];
         Within { base: self.private.cast_const(), open: Open::Of(own), unit: own.unit }
+    }
+
+    #[track_caller]
+    fn own_memory_mut(&self, call: &'static str) -> Result<Within<'_, *mut u8>> {
+        self.refuse_views(call)?;
+        let own = &self.targets[self.me];
+        Ok(Within { base: self.private, open: Open::Of(own), unit: own.unit })
     }
 
     /// A section as a tree, inside its memory.
@@ -377,11 +385,17 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
+        own: Option<&RawWindow>,
         to: &Form<'_, *mut u8>,
         from: &Form<'_, *const u8>,
     ) -> Result<()> {
-        match target.index() == self.me && to.datatype.meets(to.start, &from.datatype, from.start) {
-            true => Err(self.own_parts_meet(call, target)),
+        match self.is_within(target, own) && to.datatype.meets(to.start, &from.datatype, from.start) {
+            true => {
+                let span = |start: usize, named: Range<usize>| start + named.start..start + named.end;
+                let (there, here) =
+                    (span(to.start, to.datatype.span()), span(from.start, from.datatype.span()));
+                Err(self.own_parts_meet(call, target, &there, &here))
+            }
             false => Ok(()),
         }
     }
