@@ -116,8 +116,11 @@ pub enum Reach<T> {
 /// would take for ever.
 #[derive(Debug)]
 pub struct Memo<T> {
-    known: Mutex<HashMap<(u32, Box<str>), Reach<T>>>,
+    known: Mutex<Known<T>>,
 }
+
+/// Answers by the group of the module and the name.
+type Known<T> = HashMap<(u32, Box<str>), Reach<T>>;
 
 impl<T> Default for Memo<T> {
     fn default() -> Memo<T> {

@@ -18,8 +18,8 @@ const KEPT_BYTES_MAX: usize = 64 << 20;
 /// Most sets of macros behind which a text is kept.
 const VARIANTS_MAX: usize = 32;
 
-/// Most files whose score is remembered.
-const SCORES_MAX: usize = 1 << 16;
+/// Most files of which something is remembered.
+const FILES_MAX: usize = 1 << 16;
 
 /// Most texts that are remembered.
 const TEXTS_MAX: usize = 1 << 20;
@@ -70,10 +70,17 @@ pub(super) struct Text {
 pub struct Headers {
     texts: Mutex<HashMap<(u64, Form), Met>>,
     n_bytes: AtomicUsize,
-    /// What the lines of files say about their forms, by the places of their bytes, which stay while they are held here.
-    scores: Mutex<HashMap<usize, (Arc<[u8]>, i32)>>,
-    /// How many statements of such a file are not understood in which form.
-    unknown: Mutex<HashMap<(usize, Form), (Arc<[u8]>, usize)>>,
+    /// What is known about whole files, by the places of their bytes, which stay while they are held here.
+    files: Mutex<HashMap<usize, Whole>>,
+}
+
+/// A whole file.
+struct Whole {
+    /// Held so that no other bytes come to lie in this place.
+    _bytes: Arc<[u8]>,
+    score: i32,
+    /// How many statements are not understood in which form, where that was asked.
+    n_unknown: Vec<(Form, usize)>,
 }
 
 /// A text that was met once, or more often.
@@ -86,31 +93,33 @@ enum Met {
 impl Headers {
     /// What the lines of a file say about its form.
     pub(crate) fn score(&self, bytes: &Arc<[u8]>) -> i32 {
-        let key = bytes.as_ptr().addr();
-        let known = |scores: &HashMap<usize, (Arc<[u8]>, i32)>| scores.get(&key).map(|(_, score)| *score);
-        if let Some(score) = known(&self.scores.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return score;
-        }
-        let score = text_score(bytes);
-        let mut scores = self.scores.lock().unwrap_or_else(PoisonError::into_inner);
-        if scores.len() < SCORES_MAX {
-            scores.insert(key, (Arc::clone(bytes), score));
-        }
-        score
+        self.whole(bytes, |whole| whole.score)
     }
 
     /// How many statements of a file are not understood when it stands alone.
     pub(super) fn n_unknown(&self, bytes: &Arc<[u8]>, form: Form) -> usize {
-        let key = (bytes.as_ptr().addr(), form);
-        if let Some((_, n)) = self.unknown.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return *n;
+        let known = self.whole(bytes, |whole| whole.n_unknown.iter().find(|(own, _)| *own == form).copied());
+        if let Some((_, n)) = known {
+            return n;
         }
         let n = super::parse(bytes, form).n_unknown();
-        let mut unknown = self.unknown.lock().unwrap_or_else(PoisonError::into_inner);
-        if unknown.len() < SCORES_MAX {
-            unknown.insert(key, (Arc::clone(bytes), n));
-        }
+        self.whole(bytes, |whole| whole.n_unknown.push((form, n)));
         n
+    }
+
+    fn whole<R>(&self, bytes: &Arc<[u8]>, with: impl FnOnce(&mut Whole) -> R) -> R {
+        let key = bytes.as_ptr().addr();
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(whole) = files.get_mut(&key) {
+            return with(whole);
+        }
+        drop(files);
+        let mut whole = Whole { _bytes: Arc::clone(bytes), score: text_score(bytes), n_unknown: Vec::new() };
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        match files.len() < FILES_MAX {
+            true => with(files.entry(key).or_insert(whole)),
+            false => with(&mut whole),
+        }
     }
 
     /// The text, once it is met for the second time. Most are included once, and are not worth keeping.

@@ -12,6 +12,8 @@ mod types;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod test;
 
 pub use headers::Headers;
@@ -188,7 +190,8 @@ impl<'a> FileParser<'a> {
         part.run();
         part.tree.shrink();
         let FileParser { tree, reader, .. } = part;
-        reader.is_whole().then(|| Fragment { tree, start: place.start, changes: reader.changes })
+        let is_whole = reader.is_whole();
+        is_whole.then_some(Fragment { tree, start: place.start, changes: reader.changes })
     }
 
     /// Parses the statements of the logical line that was read last.
