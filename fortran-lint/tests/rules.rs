@@ -198,7 +198,7 @@ fn nothing_happens_to_buffers_without_elements() {
         let text = unit("mpif.h", "integer :: buf(4)", &format!("{create}\n{FENCE}\nx = buf(1)"));
         assert_eq!(said(&text, &Options::default()).len(), n, "{text}");
     }
-    // A window without memory, by the size in a variable.
+    // A window without memory, by the size in a variable, wherever that is declared.
     for (size, n) in [
         ("size = 0", 0),
         ("size = 8", 1),
