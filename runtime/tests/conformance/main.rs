@@ -42,6 +42,7 @@ mod messages;
 mod notified;
 mod parts;
 mod passive;
+mod pgo;
 mod pscw;
 mod regions;
 mod requests;
@@ -280,6 +281,14 @@ const TABLES: &[&[Case]] = &[
     list::CASES,
     litmus::CASES,
     messages::CASES,
+    pgo::basics::CASES,
+    pgo::order::CASES,
+    pgo::requests::CASES,
+    #[cfg(feature = "progressive")]
+    pgo::progressive::CASES,
+    pgo::collective::CASES,
+    pgo::extras::CASES,
+    pgo::programs::CASES,
     trouble::CASES,
 ];
 

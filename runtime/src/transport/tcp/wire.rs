@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -186,6 +186,13 @@ impl Wire {
                 None
             }
         }
+    }
+
+    /// Sleeps until something has come on a link to one of these ranks, or `bell` can be read, or for so long.
+    pub(crate) fn wait_any(&self, ranks: &[u32], bell: BorrowedFd<'_>, timeout: Duration) {
+        let links = ranks.iter().filter_map(|&rank| self.links[rank as usize].get());
+        let streams: Vec<_> = links.filter_map(|link| link.watched()).collect();
+        socket::wait_any(&streams, bell, timeout);
     }
 
     /// Lets other ranks reach a service by its name.
