@@ -14,13 +14,15 @@ use super::frame::{Decoder, Kind, Writer};
 use super::handshake::Party;
 use super::rendezvous::read_lost;
 use super::socket::{self, Moved, Poller};
-use super::wire::Wire;
+use super::wire::{Progress, Wire};
 use crate::error::Evidence;
 
 /// Replies of one connection from which on nothing more is read from it until the other side has taken them.
 const REPLIES_MAX_BYTES: usize = 4 << 20;
 /// Reads of one connection before others get their turn.
 const READS_PER_TURN: usize = 8;
+/// How soon a frame is tried again that something has stopped which does not last.
+const HELD_SLICE: Duration = Duration::from_millis(1);
 
 const DOOR: u64 = 0;
 const BELL: u64 = 1;
@@ -49,6 +51,8 @@ struct Connection {
     replies: Vec<u8>,
     /// What the connection is watched for.
     watched: EventFlags,
+    /// Its next frame has come and can't be done yet, so nothing more is read.
+    is_held: bool,
 }
 
 /// Starts the agent of a process.
@@ -75,7 +79,8 @@ impl Agent {
         // What came behind the answer to the join has arrived already, so no descriptor tells of it.
         self.hear_rendezvous();
         loop {
-            let timeout = [self.door.expire(), self.look_again()].into_iter().flatten().min();
+            let timeout =
+                [self.door.expire(), self.look_again(), self.try_again()].into_iter().flatten().min();
             self.settle_claims();
             // Without its sockets the process can't take part, which the others see by its silence.
             let Ok(numbers) = self.poller.wait(timeout) else { return };
@@ -107,6 +112,17 @@ impl Agent {
             self.answer(rank);
         }
         next
+    }
+
+    /// Tries again what was stopped, and says when to do so next.
+    fn try_again(&mut self) -> Option<Duration> {
+        let is_held = |connection: &Option<Connection>| {
+            connection.as_ref().is_some_and(|connection| connection.is_held)
+        };
+        let held: Vec<u32> =
+            (0..).zip(&self.ranks).filter_map(|(rank, it)| is_held(it).then_some(rank)).collect();
+        held.into_iter().for_each(|rank| self.hear(rank));
+        self.ranks.iter().any(is_held).then_some(HELD_SLICE)
     }
 
     /// Forgets claims of strangers that have become known, or have gone.
@@ -148,8 +164,8 @@ impl Agent {
         if self.poller.change(&stream, RANKS_FROM + u64::from(rank), EventFlags::IN).is_ok() {
             self.wire.speaks(rank);
             let decoder = Decoder::new();
-            self.ranks[at] =
-                Some(Connection { stream, decoder, replies: Vec::new(), watched: EventFlags::IN });
+            let (replies, watched) = (Vec::new(), EventFlags::IN);
+            self.ranks[at] = Some(Connection { stream, decoder, replies, watched, is_held: false });
             self.hear(rank);
         }
     }
@@ -210,24 +226,50 @@ impl Agent {
 impl Connection {
     /// Reads and does what has arrived. `false` if nothing more can come.
     fn serve(&mut self, wire: &Wire, rank: u32) -> bool {
+        if !self.do_frames(wire, rank) {
+            return false;
+        }
         for _ in 0..READS_PER_TURN {
-            if REPLIES_MAX_BYTES <= self.replies.len() {
+            if self.is_held || REPLIES_MAX_BYTES <= self.replies.len() {
                 return true;
             }
-            match socket::read(&self.stream, self.decoder.room()) {
-                Moved::Bytes(len) => self.decoder.filled(len),
+            let room = self.decoder.room();
+            let most = room.len();
+            let read = match socket::read(&self.stream, room) {
+                Moved::Bytes(len) => len,
                 Moved::Nothing => return true,
                 Moved::Closed => return false,
+            };
+            self.decoder.filled(read);
+            if !self.do_frames(wire, rank) {
+                return false;
             }
-            loop {
-                match self.decoder.next() {
-                    Ok(None) => break,
-                    Ok(Some(frame)) => match wire.receive(rank, frame, &mut self.replies) {
-                        Ok(()) => {}
-                        Err(_) => return false,
-                    },
-                    Err(_) => return false,
+            // What left room had no more to give, and is watched.
+            if read < most {
+                return true;
+            }
+        }
+        true
+    }
+
+    /// Does what the frames that have arrived ask for. `false` if one of them makes no sense.
+    fn do_frames(&mut self, wire: &Wire, rank: u32) -> bool {
+        self.is_held = false;
+        while REPLIES_MAX_BYTES > self.replies.len() {
+            let frame = match self.decoder.next() {
+                Ok(None) => return true,
+                Ok(Some(frame)) => frame,
+                Err(_) => return false,
+            };
+            let len = frame.body.left();
+            match wire.receive(rank, frame, &mut self.replies) {
+                Ok(Progress::Done) => {}
+                Ok(Progress::Later) => {
+                    self.decoder.put_back(len);
+                    self.is_held = true;
+                    return true;
                 }
+                Err(_) => return false,
             }
         }
         true
@@ -244,9 +286,10 @@ impl Connection {
                 Moved::Closed => return false,
             }
         }
-        let wanted = match self.replies.len() {
-            0 => EventFlags::IN,
-            few if few < REPLIES_MAX_BYTES => EventFlags::IN | EventFlags::OUT,
+        let wanted = match (self.replies.len(), self.is_held) {
+            (0, false) => EventFlags::IN,
+            (0, true) => EventFlags::empty(),
+            (few, false) if few < REPLIES_MAX_BYTES => EventFlags::IN | EventFlags::OUT,
             _ => EventFlags::OUT,
         };
         if wanted == self.watched {

@@ -127,6 +127,11 @@ impl<'a> Body<'a> {
         self.0.is_empty()
     }
 
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
@@ -215,6 +220,11 @@ impl Decoder {
     /// Says that so many bytes have been put there.
     pub(crate) fn filled(&mut self, len: usize) {
         self.end = (self.end + len).min(self.buffer.len());
+    }
+
+    /// Takes the last frame back, of so many bytes of body: it comes again next.
+    pub(crate) fn put_back(&mut self, body_len: usize) {
+        self.start -= HEADER_BYTES + body_len;
     }
 
     /// The next frame, once all of it has arrived.

@@ -43,10 +43,25 @@ pub(crate) struct Wire {
     services: Mutex<HashMap<u64, Arc<dyn Service>>>,
 }
 
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It is done, or kept.
+    Done,
+    /// Something that does not last is in its way: it is to be given again soon, before all that its sender has sent behind it.
+    Later,
+}
+
 /// What other ranks can ask of this one by frames of [`Kind::Service`]. The agent calls it, so it never waits.
 pub(crate) trait Service: Send + Sync {
     /// Does what a frame of a rank of the job asks for, and writes the reply, unless that has to come later.
-    fn serve(&self, from: u32, request: u64, body: Body<'_>, replies: &mut Vec<u8>) -> Result<(), Malformed>;
+    fn serve(
+        &self,
+        from: u32,
+        request: u64,
+        body: Body<'_>,
+        replies: &mut Vec<u8>,
+    ) -> Result<Progress, Malformed>;
 
     /// Looks again at what had to wait; `answer` takes a reply: to whom, to which request, and its body.
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8]));
@@ -266,7 +281,7 @@ impl Wire {
         from: u32,
         frame: Frame<'_>,
         replies: &mut Vec<u8>,
-    ) -> Result<(), Malformed> {
+    ) -> Result<Progress, Malformed> {
         let Frame { kind, request, mut body } = frame;
         match kind {
             Kind::Message => self.mailbox.deliver(from, body)?,
@@ -283,20 +298,20 @@ impl Wire {
                 match service {
                     Some(service) => return service.serve(from, request, body, replies),
                     // All who could ask have said before that they are done, so what comes late means nothing any more.
-                    None if request == 0 => return Ok(()),
+                    None if request == 0 => return Ok(Progress::Done),
                     None => return Err(Malformed("a request for a service that does not exist")),
                 }
             }
             Kind::Sight => {
                 let sight = (self.sight)();
                 Writer::new(replies, Kind::Reply, request).bytes(sight.as_bytes());
-                return Ok(());
+                return Ok(Progress::Done);
             }
             Kind::Join | Kind::Table | Kind::Ended | Kind::Lost | Kind::Reply => {
                 return Err(Malformed("a rank says what is for the rendezvous, or for nobody"));
             }
         }
         self.notify();
-        Ok(())
+        Ok(Progress::Done)
     }
 }

@@ -156,6 +156,7 @@ impl RawWindow {
         // Whoever has raised its last flag has done its part, and may leave.
         let last_round = (ranks.max(2) - 1).ilog2() as usize;
         if self.served.is_some() {
+            self.forget_regions();
             self.complete_for_fence(call)?;
         }
         let mut together = way;

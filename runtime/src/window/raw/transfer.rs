@@ -8,17 +8,20 @@
 use std::ops::Range;
 
 use super::guard::Piece;
+use super::packing::{packed_bytes, unpack};
 use super::parts::Part;
+use super::remote::RemotePiece;
 use super::{Access, RawWindow, Target};
-use crate::element::{Basic, BasicType, Element, OpCode, Operation, zeroed};
+use crate::element::{Basic, Element, OpCode, Operation, zeroed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::section::{Fault, Layout, Section};
 use crate::op::{Destination, Source};
 use crate::team::Rank;
 use crate::transport::shm::{atomic, copy};
 
-/// What is combined at a target that shares no memory with this rank: where each piece goes, and its bytes.
-type Pieces = std::vec::IntoIter<(usize, Vec<u8>)>;
+/// What is combined at a target that shares no memory with this rank: where each piece goes, where it is, and how many elements
+/// it has.
+type Pieces = std::vec::IntoIter<RemotePiece<*const u8>>;
 
 /// One side of a transfer after its checks: a base and a layout that stays inside the memory at the base.
 struct Side<P> {
@@ -342,8 +345,9 @@ impl RawWindow {
             }
         }
         if self.targets.get(target.index()).is_some_and(Target::is_remote) {
-            let (basic, pieces) = self.settle_remote(call, target, at, origin)?;
-            return self.accumulate_remote(call, target.index(), (basic, O::CODE), pieces);
+            let pieces = self.settle_remote(call, target, at, origin)?;
+            // SAFETY: - readable: `settle_remote`.
+            return unsafe { self.accumulate_remote(call, target.index(), O::CODE, pieces) };
         }
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
         let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
@@ -374,9 +378,10 @@ impl RawWindow {
         const CALL: &str = "get_accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         if self.targets.get(target.index()).is_some_and(Target::is_remote) {
-            let (basic, pieces) = self.settle_remote(CALL, target, at, origin)?;
-            let before = self.fetch_remote(CALL, target.index(), (basic, O::CODE), pieces)?;
-            return Ok(before.into_iter().map(|bits| self.element_of_bits(bits)).collect());
+            let pieces = self.settle_remote(CALL, target, at, origin)?;
+            // SAFETY: - readable: `settle_remote`.
+            let before = unsafe { self.fetch_remote(CALL, target.index(), O::CODE, pieces) }?;
+            return Ok(before.chunks_exact(packed_bytes(&T::SHAPE)).map(|one| self.unpacked(one)).collect());
         }
         let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
         self.each_piece(CALL, target, at, origin, |piece| {
@@ -451,15 +456,9 @@ impl RawWindow {
         const CALL: &str = "compare_swap";
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         let Some(to) = self.element::<T>(CALL, target, at)? else {
-            let basic = self.remote_basic::<T>(CALL, target, at * self.targets[target.index()].unit)?;
-            let offset = at * self.targets[target.index()].unit;
-            let before = self.compare_swap_remote(
-                CALL,
-                target.index(),
-                (basic, offset),
-                expected.to_bits(),
-                new.to_bits(),
-            )?;
+            let (to, offset) = (target.index(), at * self.targets[target.index()].unit);
+            let before =
+                self.compare_swap_remote(CALL, to, offset, expected.to_bits(), new.to_bits())?;
             return Ok(T::from_bits(before));
         };
         match self.is_native(to) {
@@ -476,20 +475,6 @@ impl RawWindow {
         }
     }
 
-    /// The basic type of elements that a target is to combine without sharing memory with this rank. The target combines by
-    /// instructions, so there is none for other elements, other places and other guards.
-    #[track_caller]
-    fn remote_basic<T: Element>(&self, call: &'static str, target: Rank, start: usize) -> Result<BasicType> {
-        match T::SHAPE.as_basic() {
-            Some(basic) if self.is_native_kind() && start.is_multiple_of(size_of::<T>()) => Ok(basic),
-            _ => {
-                let what =
-                    "only aligned elements of basic types in a window without guards are combined over TCP";
-                Err(self.unserved(call, target, what))
-            }
-        }
-    }
-
     /// The error of what is not done over connections.
     #[cold]
     #[track_caller]
@@ -498,21 +483,12 @@ impl RawWindow {
         self.error(ErrorKind::System, call).target(target).note(note)
     }
 
-    /// The element whose bits a target has sent.
-    fn element_of_bits<T: Element>(&self, bits: u64) -> T {
-        let bytes = bits.to_le_bytes();
-        debug_assert!(size_of::<T>() <= bytes.len());
-        // SAFETY: - readable: an element of a basic type has no more bytes than a word, see `remote_basic`.
-        unsafe { self.read_anywhere(bytes.as_ptr().cast()) }
-    }
-
-    /// The bytes of an element, for a target.
-    fn bytes_of<T: Element>(&self, from: *const u8, count: usize) -> Vec<u8> {
-        let mut bytes = vec![0; count * size_of::<T>()];
-        let len = bytes.len();
-        // SAFETY: - readable: callers stay inside a checked layout, or give a value of their own. - writable: just made so long.
-        unsafe { self.engine.copy(bytes.as_mut_ptr(), from, len) };
-        bytes
+    /// The element that a target has sent.
+    fn unpacked<T: Element>(&self, packed: &[u8]) -> T {
+        let mut value = zeroed::<T>();
+        // SAFETY: - writable: a value of this function.
+        unsafe { unpack(self.engine, &T::SHAPE, packed, (&raw mut value).cast()) };
+        value
     }
 
     /// Loads one element of a target that shares no memory with this rank.
@@ -539,18 +515,13 @@ impl RawWindow {
         origin: T,
     ) -> Result<T> {
         let offset = at * self.targets[target.index()].unit;
-        let basic = self.remote_basic::<T>(call, target, offset)?;
-        let bytes = self.bytes_of::<T>((&raw const origin).cast(), 1);
-        let pieces = std::iter::once((offset, bytes));
-        let before = self.fetch_remote(call, target.index(), (basic, operation), pieces)?;
-        match before.first() {
-            Some(&before) => Ok(self.element_of_bits(before)),
-            None => unreachable!("a reply has as many elements as were asked for"),
-        }
+        let pieces = std::iter::once((offset, (&raw const origin).cast::<u8>(), 1));
+        // SAFETY: - readable: a value of this function.
+        let before = unsafe { self.fetch_remote(call, target.index(), operation, pieces) }?;
+        Ok(self.unpacked(&before))
     }
 
-    /// The pieces of an accumulate to a target that shares no memory with this rank, after all checks: where each goes, and its
-    /// bytes.
+    /// The pieces of an accumulate to a target that shares no memory with this rank, after all checks. They are readable.
     #[track_caller]
     fn settle_remote<T: Element>(
         &self,
@@ -558,19 +529,22 @@ impl RawWindow {
         target: Rank,
         at: Section<'_>,
         origin: &Source<'_, T>,
-    ) -> Result<(BasicType, Pieces)> {
+    ) -> Result<Pieces> {
+        let mut found = Vec::new();
         if at.is_typed() || origin.is_typed() {
-            return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
+            self.each_typed_place(call, target, at, origin, |to_at, from, count| {
+                found.push((to_at, from, count));
+                Ok(())
+            })?;
+            return Ok(found.into_iter());
         }
         let there = self.admitted(call, target)?;
         let (to, from, len) = self.settle_put(call, there, target, at, origin)?;
-        let basic = self.remote_basic::<T>(call, target, to.layout.start)?;
-        let pieces: Vec<(usize, Vec<u8>)> = pieces::<T>(&to.layout, &from.layout, len)
-            .map(|(to_at, from_at, piece)| {
-                (to_at, self.bytes_of::<T>(from.base.wrapping_add(from_at), piece))
-            })
-            .collect();
-        Ok((basic, pieces.into_iter()))
+        found.extend(
+            pieces::<T>(&to.layout, &from.layout, len)
+                .map(|(to_at, from_at, count)| (to_at, from.base.wrapping_add(from_at), count)),
+        );
+        Ok(found.into_iter())
     }
 
     /// The target, if this handle has been admitted there; an epoch under WEAK is let in for that.
@@ -692,7 +666,11 @@ impl RawWindow {
         at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match there.open(at.settle(len, size_of::<T>(), there.unit, there.extent()), size_of::<T>()) {
+        let settled = at.settle(len, size_of::<T>(), there.unit, there.extent());
+        if let Ok(layout) = &settled {
+            self.learn_region(call, target.index(), &layout.span(size_of::<T>()))?;
+        }
+        match there.open(settled, size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
