@@ -85,6 +85,16 @@ impl Team {
         self.members.size()
     }
 
+    /// Whether a member's memory is mapped here, as on one machine; the caller's own is. Other members are reached by connections.
+    ///
+    /// # Errors
+    /// `RankOutOfRange` for a rank that is not in the team.
+    #[track_caller]
+    pub fn shares_memory(&self, rank: Rank) -> Result<bool> {
+        self.check_rank("shares_memory", rank)?;
+        Ok(self.context.shares_memory(self.members.job_rank(rank)))
+    }
+
     /// All ranks of the team, in order.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         self.members.ranks()

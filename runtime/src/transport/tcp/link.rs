@@ -58,6 +58,8 @@ pub(crate) struct Link {
     changed: Condvar,
     staged: Mutex<Staged>,
     incoming: Mutex<Decoder>,
+    /// Whether the connection has been opened; it stays so.
+    opened: AtomicBool,
     gone: AtomicBool,
     next_request: AtomicU64,
 }
@@ -126,13 +128,23 @@ impl Link {
             changed: Condvar::new(),
             staged: Mutex::default(),
             incoming: Mutex::new(Decoder::new()),
+            opened: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             next_request: AtomicU64::new(1),
         }
     }
 
     /// Opens the connection, if no thread has yet.
+    #[inline]
     pub(crate) fn open(&self, secret: &Secret, from: Party, to: Party, pause: Pause<'_>) -> Result<(), Cut> {
+        match self.is_open() {
+            true => Ok(()),
+            false => self.open_now(secret, from, to, pause),
+        }
+    }
+
+    #[cold]
+    fn open_now(&self, secret: &Secret, from: Party, to: Party, pause: Pause<'_>) -> Result<(), Cut> {
         let mut state = self.state();
         loop {
             match state.connection {
@@ -153,6 +165,8 @@ impl Link {
         let outcome = match opened {
             Ok(stream) => {
                 state.connection = Connection::Open(Arc::new(stream));
+                // Relaxed: whoever needs the connection takes it from the state.
+                self.opened.store(true, Ordering::Relaxed);
                 Ok(())
             }
             Err(cut) => {
@@ -169,7 +183,7 @@ impl Link {
 
     /// Whether the connection was opened.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state().connection, Connection::Open(_))
+        self.opened.load(Ordering::Relaxed)
     }
 
     /// A number for a request that wants a reply.
@@ -185,7 +199,8 @@ impl Link {
     }
 
     /// Adds `more` (of `len` bytes) to the frame that was staged last, if that has the same mark and room; otherwise to a new
-    /// one that begins with `head`. Frames that are added to want no reply.
+    /// one that begins with `head`. Frames that are added to want no reply. Sends staged frames if they have become many, as
+    /// [`push_if_many`](Link::push_if_many) does.
     pub(crate) fn stage_more(
         &self,
         kind: Kind,
@@ -193,7 +208,8 @@ impl Link {
         head: impl FnOnce(&mut Vec<u8>),
         len: usize,
         more: impl FnOnce(&mut Vec<u8>),
-    ) {
+        pause: Pause<'_>,
+    ) -> Result<(), Cut> {
         let mut staged = self.staged();
         let Staged { bytes, open, sent } = &mut *staged;
         let start = match *open {
@@ -213,6 +229,13 @@ impl Link {
         };
         more(bytes);
         seal(bytes, start);
+        match staged.left() < PUSH_BYTES {
+            true => Ok(()),
+            false => {
+                drop(staged);
+                self.push_some(pause)
+            }
+        }
     }
 
     /// Sends staged frames if they have become many. Waits only if they are more than memory should hold.

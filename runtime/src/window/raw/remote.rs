@@ -433,8 +433,8 @@ impl RawWindow {
                             // SAFETY: - readable: the caller's promise. - writable: just made so long.
                             unsafe { self.engine.copy(body[start..].as_mut_ptr(), from, piece) };
                         },
-                    );
-                    link.push_if_many(pause)?;
+                        pause,
+                    )?;
                 }
             }
             Ok(())
@@ -539,8 +539,8 @@ impl RawWindow {
                             // SAFETY: - readable: the caller's promise.
                             unsafe { pack(self.engine, self.element, from, piece, body) };
                         },
-                    );
-                    link.push_if_many(pause)?;
+                        pause,
+                    )?;
                 }
             }
             Ok(())

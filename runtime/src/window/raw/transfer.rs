@@ -82,6 +82,15 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        if let (Section::From(start), Source::Slice(slice)) = (at, origin)
+            && const { T::SHAPE.is_dense() }
+            && let Some(there) = self.open_target(target)
+            && let Some(offset) = there.remote_offset(start, size_of_val(*slice))
+        {
+            let piece = std::iter::once((offset, slice.as_ptr().cast(), size_of_val(*slice)));
+            // SAFETY: - readable: a slice.
+            return unsafe { self.put_remote(call, target.index(), piece) };
+        }
         if let Some(at) = at.plain()
             && !origin.is_typed()
             && self.keeps_transfers(target)
@@ -866,6 +875,14 @@ impl Target {
             true => Some(start),
             false => None,
         }
+    }
+
+    /// As `offset`, for a rank that shares no memory with this one and exposes all that it has.
+    #[inline]
+    fn remote_offset(&self, at: usize, bytes: usize) -> Option<usize> {
+        let start = at.checked_mul(self.unit)?;
+        let whole = self.remote && self.attached.is_none() && self.part.get().is_none();
+        (whole && start <= self.bytes && bytes <= self.bytes - start).then_some(start)
     }
 
     /// The address of these bytes.
