@@ -10,6 +10,7 @@ use crate::{Case, Outcome, case, kind_of, stalled};
 pub(crate) const CASES: &[Case] = &[
     case!(origin_buffers_are_free_after_the_fence, [2, 3]),
     case!(every_fence_shows_the_last_round, [1, 2, 3, 4]),
+    case!(a_fence_completes_for_third_ranks_too, [3, 6]),
     case!(one_fence_ends_a_phase_and_begins_the_next, [1, 2, 5]),
     case!(bodies_deliver_what_they_got, [2]),
     case!(an_early_return_is_no_fence_of_the_body, [2, 3, 5]),
@@ -51,6 +52,31 @@ fn every_fence_shows_the_last_round(team: &Team) -> Outcome {
         })?;
         for at in 0..window.len() {
             assert_eq!(window.load(at)?, round);
+        }
+    }
+    Ok(())
+}
+
+/// What one rank puts in a phase and another after it arrives in this order, whichever way the ranks hear of the fence: every
+/// pair of origins is tried on every target. Small puts wait for company, so they are the last to be sent.
+fn a_fence_completes_for_third_ranks_too(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1)?;
+    let me = team.rank();
+    let pairs = team.ranks().flat_map(|one| team.ranks().map(move |two| (one, two)));
+    let pairs: Vec<(Rank, Rank)> = pairs.filter(|(one, two)| one != two).collect();
+    for round in 0..if team.size() == 3 { 20 } else { 3 } {
+        for (target, &(first, second)) in
+            team.ranks().flat_map(|target| pairs.iter().map(move |p| (target, p)))
+        {
+            window.fence(|epoch| if me == first { epoch.put(target, 0, 1 + 2 * round) } else { Ok(()) })?;
+            if me == second {
+                window.lock(target, LockKind::Exclusive, |epoch| epoch.put(target, 0, 2 + 2 * round))?;
+            }
+            team.barrier()?;
+            if me == target {
+                let found = window.lock(me, LockKind::Exclusive, |epoch| epoch.load(0))?;
+                assert_eq!(found, 2 + 2 * round, "{first} put before {second} did");
+            }
         }
     }
     Ok(())
