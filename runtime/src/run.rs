@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
-use crate::launch::environment::{self, Network, Part};
+use crate::launch::environment::{self, Network, Part, STATS};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
@@ -385,6 +385,7 @@ fn run_rank<E: Display>(
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.
     let outcome = catch_unwind(AssertUnwindSafe(|| body(&team)));
+    say_traffic(&context);
     match outcome {
         Ok(Ok(())) => {
             drop(team);
@@ -402,6 +403,13 @@ fn run_rank<E: Display>(
             joined.end(Evidence::Panicked);
             ExitCode::from(STATUS_PANICKED)
         }
+    }
+}
+
+/// Says what the rank has sent, received and waited for, if that was asked for.
+fn say_traffic(context: &RankContext) {
+    if std::env::var_os(STATS).is_some_and(|value| value == "1") {
+        eprintln!("rank {}: {}", context.job_rank(), context.traffic());
     }
 }
 
@@ -426,8 +434,11 @@ fn finalize(context: &RankContext, members: &Members) -> Result<()> {
 }
 
 fn run_threads<E: Display>(job: &Job, body: &(dyn Fn(&Team) -> Result<(), E> + Sync)) -> ExitCode {
-    let outcome =
-        job.try_spawn(|team| body(team).map_err(|error| eprintln!("rank {}: error: {error}", team.rank())));
+    let outcome = job.try_spawn(|team| {
+        let result = body(team);
+        say_traffic(team.context());
+        result.map_err(|error| eprintln!("rank {}: error: {error}", team.rank()))
+    });
     match outcome {
         Ok(ranks) if ranks.iter().all(Result::is_ok) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(STATUS_FAILED),

@@ -80,8 +80,7 @@ fn connected_ranks_have_names_of_their_own() {
     let mut expected = peer_metrics("static void latency(", "return 0;\n}");
     expected.remove("barrier");
     let groups = "setup,lat,bw,rate,acc,atomic,cas,fence,pscw,lock,progress";
-    let mut printed =
-        metrics_of("tcp.alloc.", &bench(2, "tcp", &["--only", groups, "--scale", "small"]));
+    let mut printed = metrics_of("tcp.alloc.", &bench(2, "tcp", &["--only", groups, "--scale", "small"]));
     printed.retain(|name| !OURS_ONLY.contains(&name.as_str()));
     assert_eq!(printed, expected);
 }

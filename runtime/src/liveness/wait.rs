@@ -372,6 +372,12 @@ pub(crate) struct Watch<'a> {
     undrained: Option<Instant>,
 }
 
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.context.slept(self.begun.elapsed());
+    }
+}
+
 impl Watch<'_> {
     /// Looks at the living and the clock; gives how long the caller may sleep before it looks again.
     ///

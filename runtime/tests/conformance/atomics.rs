@@ -294,7 +294,7 @@ fn odd_elements_are_replaced_whole(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-ATOM-05 -- where memory is shared
+// covers: RMA-ATOM-05
 fn puts_and_gets_take_no_guard(team: &Team) -> Outcome {
     let flags = crate::flags(team, 2)?;
     let (put_and_got, accumulated) = (0, 1);
@@ -340,7 +340,7 @@ fn puts_and_gets_take_no_guard(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-ATOM-06 -- where memory is shared
+// covers: RMA-ATOM-06
 fn the_way_of_guarding_changes_no_result(team: &Team) -> Outcome {
     // Under a guard that eight ranks on few cores want at once, an accumulate may take the time of a sleep.
     let each = if std::env::var_os("RMA_FULL").is_some() { 100_000 } else { 10_000 };

@@ -23,20 +23,20 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// Tells every rank the process of every rank.
-fn processes(team: &Team) -> rma::Result<Vec<u32>> {
+pub(crate) fn processes(team: &Team) -> rma::Result<Vec<u32>> {
     let mut all = vec![0; team.size() as usize];
     all[team.rank().index()] = std::process::id();
     team.allreduce(&mut all, Sum)?;
     Ok(all)
 }
 
-fn signal(name: &str, process: u32) {
+pub(crate) fn signal(name: &str, process: u32) {
     let sent = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
     assert!(sent.expect("there is a kill command").success());
 }
 
 /// Whether a process is stopped by a signal.
-fn is_stopped(process: u32) -> bool {
+pub(crate) fn is_stopped(process: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }

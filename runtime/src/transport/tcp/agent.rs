@@ -14,6 +14,7 @@ use super::frame::{Decoder, Kind, Writer};
 use super::handshake::Party;
 use super::rendezvous::read_lost;
 use super::socket::{self, Moved, Poller};
+use super::tally::Tally;
 use super::wire::{Progress, Wire};
 use crate::error::Evidence;
 
@@ -100,11 +101,12 @@ impl Agent {
 
     /// Answers requests that had to wait and need not any more.
     fn look_again(&mut self) -> Option<Duration> {
-        let ranks = &mut self.ranks;
+        let (ranks, tally) = (&mut self.ranks, self.wire.tally());
         let mut answered = Vec::new();
         let next = self.wire.look_again(&mut |rank, request, body| {
             if let Some(Some(connection)) = ranks.get_mut(rank as usize) {
                 Writer::new(&mut connection.replies, Kind::Reply, request).bytes(body);
+                tally.replies_sent.add(1);
                 answered.push(rank);
             }
         });
@@ -182,7 +184,7 @@ impl Agent {
     /// Sends a rank the replies that have come together.
     fn answer(&mut self, rank: u32) {
         let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
-        if !connection.send(&self.poller, RANKS_FROM + u64::from(rank)) {
+        if !connection.send(&self.poller, RANKS_FROM + u64::from(rank), self.wire.tally()) {
             self.lose(rank);
         }
     }
@@ -240,6 +242,7 @@ impl Connection {
                 Moved::Nothing => return true,
                 Moved::Closed => return false,
             };
+            wire.tally().bytes_received.add(read as u64);
             self.decoder.filled(read);
             if !self.do_frames(wire, rank) {
                 return false;
@@ -261,9 +264,12 @@ impl Connection {
                 Ok(Some(frame)) => frame,
                 Err(_) => return false,
             };
-            let len = frame.body.left();
+            let (len, before) = (frame.body.left(), self.replies.len());
             match wire.receive(rank, frame, &mut self.replies) {
-                Ok(Progress::Done) => {}
+                Ok(Progress::Done) => {
+                    wire.tally().frames_received.add(1);
+                    wire.tally().replies_sent.add(u64::from(before < self.replies.len()));
+                }
                 Ok(Progress::Later) => {
                     self.decoder.put_back(len);
                     self.is_held = true;
@@ -276,10 +282,11 @@ impl Connection {
     }
 
     /// Sends replies, and watches for what the connection waits for now. `false` if it is gone.
-    fn send(&mut self, poller: &Poller, number: u64) -> bool {
+    fn send(&mut self, poller: &Poller, number: u64, tally: &Tally) -> bool {
         while !self.replies.is_empty() {
             match socket::write(&self.stream, &self.replies) {
                 Moved::Bytes(len) => {
+                    tally.wrote(len);
                     self.replies.drain(..len);
                 }
                 Moved::Nothing => break,

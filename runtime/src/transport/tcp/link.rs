@@ -19,14 +19,24 @@ use rustix::event::PollFlags;
 use super::frame::{DATA_MAX_BYTES, Decoder, Kind, Writer, seal};
 use super::handshake::{ANSWER_BYTES, Caller, Party, Secret};
 use super::socket::{self, Moved};
+use super::tally::Tally;
 use crate::error::{Error, Result};
 
 /// Staged bytes from which on they are sent without being asked for.
 pub(crate) const PUSH_BYTES: usize = 64 << 10;
 /// Staged bytes from which on a caller waits until the other side has taken some.
 pub(crate) const STAGED_MAX_BYTES: usize = 256 << 20;
-/// How long a caller that need not wait gives the connection to take more before it stages the rest.
+/// How long a transfer that need not wait gives the connection to take more before it stages the rest.
 const STREAMING_PATIENCE: Duration = Duration::from_millis(20);
+
+/// What is left of the patience of one transfer.
+pub(crate) struct Streaming(Duration);
+
+impl Streaming {
+    pub(crate) fn new() -> Streaming {
+        Streaming(STREAMING_PATIENCE)
+    }
+}
 /// What the system gets to say that nobody listens at an address, or that somebody does.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest sleep of a thread that another one reads for.
@@ -53,6 +63,7 @@ impl From<Error> for Cut {
 /// See the module.
 pub(crate) struct Link {
     address: SocketAddr,
+    tally: Arc<Tally>,
     state: Mutex<State>,
     /// Told when the state changes, when replies have arrived and when a thread stops reading.
     changed: Condvar,
@@ -98,11 +109,12 @@ impl Staged {
     }
 
     /// Gives the connection what it takes.
-    fn push(&mut self, stream: &TcpStream) -> Moved {
+    fn push(&mut self, stream: &TcpStream, tally: &Tally) -> Moved {
         let mut all = 0;
         while self.sent < self.bytes.len() {
             match socket::write(stream, &self.bytes[self.sent..]) {
                 Moved::Bytes(len) => {
+                    tally.wrote(len);
                     self.sent += len;
                     all += len;
                 }
@@ -121,9 +133,10 @@ impl Staged {
 }
 
 impl Link {
-    pub(crate) fn new(address: SocketAddr) -> Link {
+    pub(crate) fn new(address: SocketAddr, tally: Arc<Tally>) -> Link {
         Link {
             address,
+            tally,
             state: Mutex::default(),
             changed: Condvar::new(),
             staged: Mutex::default(),
@@ -191,8 +204,18 @@ impl Link {
         self.next_request.fetch_add(1, Ordering::Relaxed) // Relaxed: only uniqueness matters.
     }
 
+    /// Makes room for so many bytes, so that a large transfer that has to be staged does not move what is staged already.
+    pub(crate) fn reserve(&self, bytes: usize) {
+        if PUSH_BYTES <= bytes {
+            let mut staged = self.staged();
+            // What the connection takes meanwhile needs no room; what is not there can be got later, too.
+            let _ = staged.bytes.try_reserve(bytes.min(STAGED_MAX_BYTES));
+        }
+    }
+
     /// Stages a frame.
     pub(crate) fn stage(&self, kind: Kind, request: u64, body: impl FnOnce(Writer<'_>)) {
+        self.tally.frames_sent.add(1);
         let mut staged = self.staged();
         staged.open = None;
         body(Writer::new(&mut staged.bytes, kind, request));
@@ -208,7 +231,7 @@ impl Link {
         head: impl FnOnce(&mut Vec<u8>),
         len: usize,
         more: impl FnOnce(&mut Vec<u8>),
-        pause: Pause<'_>,
+        (streaming, pause): (&mut Streaming, Pause<'_>),
     ) -> Result<(), Cut> {
         let mut staged = self.staged();
         let Staged { bytes, open, sent } = &mut *staged;
@@ -220,6 +243,7 @@ impl Link {
                 start
             }
             _ => {
+                self.tally.frames_sent.add(1);
                 let start = bytes.len();
                 drop(Writer::new(bytes, kind, 0));
                 head(bytes);
@@ -233,7 +257,7 @@ impl Link {
             true => Ok(()),
             false => {
                 drop(staged);
-                self.push_some(pause)
+                self.push_some(streaming, pause)
             }
         }
     }
@@ -243,16 +267,15 @@ impl Link {
         let left = self.staged().left();
         match left < PUSH_BYTES {
             true => Ok(()),
-            false => self.push_some(pause),
+            false => self.push_some(&mut Streaming::new(), pause),
         }
     }
 
-    fn push_some(&self, pause: Pause<'_>) -> Result<(), Cut> {
+    fn push_some(&self, streaming: &mut Streaming, pause: Pause<'_>) -> Result<(), Cut> {
         let stream = self.stream()?;
-        let begun = Instant::now();
         loop {
             let mut staged = self.staged();
-            let moved = staged.push(&stream);
+            let moved = staged.push(&stream, &self.tally);
             let left = staged.left();
             drop(staged);
             match moved {
@@ -261,13 +284,13 @@ impl Link {
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
             let slice = match left < STAGED_MAX_BYTES {
-                true => match STREAMING_PATIENCE.checked_sub(begun.elapsed()) {
-                    Some(slice) => slice,
-                    None => return Ok(()),
-                },
+                true if streaming.0.is_zero() => return Ok(()),
+                true => streaming.0,
                 false => pause()?,
             };
+            let begun = Instant::now();
             socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
+            streaming.0 = streaming.0.saturating_sub(begun.elapsed());
             self.read_available(&stream)?;
         }
     }
@@ -277,7 +300,7 @@ impl Link {
         let stream = self.stream()?;
         loop {
             let mut staged = self.staged();
-            let moved = staged.push(&stream);
+            let moved = staged.push(&stream, &self.tally);
             let left = staged.left();
             drop(staged);
             match moved {
@@ -294,7 +317,7 @@ impl Link {
     pub(crate) fn push_now(&self) {
         if let Ok(stream) = self.stream() {
             // A connection that has gone has nobody to tell.
-            let _ = self.staged().push(&stream);
+            let _ = self.staged().push(&stream, &self.tally);
         }
     }
 
@@ -351,7 +374,10 @@ impl Link {
         let mut any = false;
         loop {
             match socket::read(stream, incoming.room()) {
-                Moved::Bytes(len) => incoming.filled(len),
+                Moved::Bytes(len) => {
+                    self.tally.bytes_received.add(len as u64);
+                    incoming.filled(len);
+                }
                 Moved::Nothing => break,
                 Moved::Closed => {
                     drop(incoming);
@@ -362,6 +388,7 @@ impl Link {
                 match incoming.next() {
                     Ok(Some(mut frame)) if frame.kind == Kind::Reply => {
                         any = true;
+                        self.tally.replies_received.add(1);
                         let (request, body) = (frame.request, frame.body.rest().to_vec());
                         let mut state = self.state();
                         if !state.unwanted.remove(&request) {

@@ -17,6 +17,7 @@ use super::link::{Cut, Link, Pause};
 use super::mailbox::{Address, Cause, GivenUp, Mailbox};
 use super::rendezvous::{NODE_ALONE, Place};
 use super::socket;
+use super::tally::Tally;
 use crate::error::Evidence;
 use crate::transport::shm::segment::Segment;
 
@@ -41,6 +42,7 @@ pub(crate) struct Wire {
     /// Says what this rank waits for, for others that wait for it.
     sight: Box<dyn Fn() -> String + Send + Sync>,
     services: Mutex<HashMap<u64, Arc<dyn Service>>>,
+    tally: Arc<Tally>,
 }
 
 /// What became of a frame.
@@ -92,6 +94,7 @@ impl Wire {
             rendezvous_is_gone: AtomicBool::new(false),
             sight,
             services: Mutex::default(),
+            tally: Arc::default(),
         })
     }
 
@@ -104,6 +107,10 @@ impl Wire {
     /// Whether the job has such a rank.
     pub(super) fn has_rank(&self, job_rank: u32) -> bool {
         (job_rank as usize) < self.places.len()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     pub(crate) fn mailbox(&self) -> &Mailbox {
@@ -133,7 +140,7 @@ impl Wire {
         let Some(address) = self.places[at].address else {
             return Err(Cut::Gone("it has not joined the job"));
         };
-        let link = self.links[at].get_or_init(|| Box::new(Link::new(address)));
+        let link = self.links[at].get_or_init(|| Box::new(Link::new(address, Arc::clone(&self.tally))));
         link.open(&self.secret, Party::Rank(self.me), Party::Rank(job_rank), pause)?;
         Ok(link)
     }

@@ -21,7 +21,7 @@ use crate::sync::phases::{Reason, Way};
 use crate::sync::state_word::{Refusal, Sharing};
 use crate::team::Rank;
 use crate::transport::tcp::frame::{Body, DATA_MAX_BYTES, Kind, Malformed, Writer};
-use crate::transport::tcp::link::{Cut, Link, Pause};
+use crate::transport::tcp::link::{Cut, Link, Pause, Streaming};
 use crate::transport::tcp::wire::Wire;
 
 /// The longest piece of a transfer; longer ones are cut.
@@ -412,7 +412,9 @@ impl RawWindow {
     ) -> Result<()> {
         self.targets[at].staged.set(true);
         self.on_link(call, at, None, |link, pause| {
+            let mut streaming = Streaming::new();
             for (offset, from, len) in pieces {
+                link.reserve(len + len / PIECE_MAX_BYTES * PIECE_HEADER_BYTES);
                 for done in (0..len).step_by(PIECE_MAX_BYTES) {
                     let piece = PIECE_MAX_BYTES.min(len - done);
                     link.stage_more(
@@ -433,7 +435,7 @@ impl RawWindow {
                             // SAFETY: - readable: the caller's promise. - writable: just made so long.
                             unsafe { self.engine.copy(body[start..].as_mut_ptr(), from, piece) };
                         },
-                        pause,
+                        (&mut streaming, pause),
                     )?;
                 }
             }
@@ -520,6 +522,7 @@ impl RawWindow {
         // Only what is combined alike goes into one frame.
         let mark = codes.iter().fold(self.id, |mark, &code| mark << 8 | u64::from(code));
         self.on_link(call, at, None, |link, pause| {
+            let mut streaming = Streaming::new();
             for (offset, from, count) in pieces {
                 for done in (0..count).step_by(most) {
                     let piece = most.min(count - done);
@@ -539,7 +542,7 @@ impl RawWindow {
                             // SAFETY: - readable: the caller's promise.
                             unsafe { pack(self.engine, self.element, from, piece, body) };
                         },
-                        pause,
+                        (&mut streaming, pause),
                     )?;
                 }
             }
@@ -563,9 +566,9 @@ impl RawWindow {
         let (size, each) = (self.element.size, packed_bytes(self.element));
         let most = (PIECE_MAX_BYTES / size.max(each)).max(1);
         let mut cut = pieces.flat_map(|(offset, from, count)| {
-            (0..count)
-                .step_by(most)
-                .map(move |done| (offset + done * size, from.wrapping_add(done * size), most.min(count - done)))
+            (0..count).step_by(most).map(move |done| {
+                (offset + done * size, from.wrapping_add(done * size), most.min(count - done))
+            })
         });
         let mut next = cut.next();
         let mut before = Vec::new();

@@ -466,8 +466,7 @@ impl RawWindow {
         self.hook(CALL, Some(target), || Some(at..at.saturating_add(1)));
         let Some(to) = self.element::<T>(CALL, target, at)? else {
             let (to, offset) = (target.index(), at * self.targets[target.index()].unit);
-            let before =
-                self.compare_swap_remote(CALL, to, offset, expected.to_bits(), new.to_bits())?;
+            let before = self.compare_swap_remote(CALL, to, offset, expected.to_bits(), new.to_bits())?;
             return Ok(T::from_bits(before));
         };
         match self.is_native(to) {

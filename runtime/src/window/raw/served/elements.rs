@@ -60,7 +60,12 @@ macro_rules! dispatch {
 }
 
 /// What two elements combine to, by their bits.
-pub(super) fn combine_bits(basic: BasicType, operation: u32, target: u64, origin: u64) -> Result<u64, Malformed> {
+pub(super) fn combine_bits(
+    basic: BasicType,
+    operation: u32,
+    target: u64,
+    origin: u64,
+) -> Result<u64, Malformed> {
     macro_rules! combine {
         ($type:ty, $name:ident) => {
             $name.combine(<$type>::from_bits_of(target), <$type>::from_bits_of(origin)).bits_of()

@@ -165,7 +165,8 @@ impl Served {
         let alone = is_alone(state, rank);
         let fetches = wants == Fetches::Yes;
         let origin = state.origins.get_mut(&rank);
-        let Resume { mut done, mut before } = origin.and_then(|origin| origin.resume.take()).unwrap_or_default();
+        let Resume { mut done, mut before } =
+            origin.and_then(|origin| origin.resume.take()).unwrap_or_default();
         let mut passed = 0;
         while !body.is_empty() {
             let (at, count) = (body.len()?, body.u32()? as usize);
@@ -183,8 +184,7 @@ impl Served {
                 count: count - skipped,
                 from: &from[skipped * each..],
             };
-            let outcome =
-                self.combine_elements(alone, operation, &mut left, fetches.then_some(&mut before));
+            let outcome = self.combine_elements(alone, operation, &mut left, fetches.then_some(&mut before));
             passed += count - left.count;
             done = done.max(passed);
             match outcome {
