@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
@@ -25,6 +25,11 @@ const READS_PER_TURN: usize = 8;
 /// How soon a frame is tried again that something has stopped which does not last.
 const HELD_SLICE: Duration = Duration::from_millis(1);
 
+/// How soon a rank counts as lost whose link has broken while nobody says how it has ended: at once where the link was cut, and
+/// later where it was closed, since whoever knows why may be slow.
+const CUT_GRACE: Duration = Duration::from_millis(500);
+const CLOSED_GRACE: Duration = Duration::from_secs(5);
+
 const DOOR: u64 = 0;
 const BELL: u64 = 1;
 const RENDEZVOUS: u64 = 2;
@@ -41,9 +46,20 @@ struct Agent {
     ranks: Vec<Option<Connection>>,
     /// What the rendezvous says; `None` once it is gone.
     rendezvous: Option<Decoder>,
+    /// Ranks whose links have broken, and when they count as lost.
+    broken: Vec<(u32, Instant)>,
     /// Ranks that strangers claim to be.
     claimed: Vec<u32>,
     on_lost: OnLost,
+}
+
+/// How a link has ended.
+#[derive(Clone, Copy)]
+enum Broken {
+    /// The other side has closed it, or has sent what makes no sense.
+    Closed,
+    /// Nothing comes from the other side any more.
+    Cut,
 }
 
 struct Connection {
@@ -68,6 +84,7 @@ pub(crate) fn start(wire: Arc<Wire>, door: Door, rendezvous: Decoder, on_lost: O
         door,
         ranks: Vec::new(),
         rendezvous: Some(rendezvous),
+        broken: Vec::new(),
         claimed: Vec::new(),
         on_lost,
     };
@@ -80,8 +97,8 @@ impl Agent {
         // What came behind the answer to the join has arrived already, so no descriptor tells of it.
         self.hear_rendezvous();
         loop {
-            let timeout =
-                [self.door.expire(), self.look_again(), self.try_again()].into_iter().flatten().min();
+            let timeouts = [self.door.expire(), self.look_again(), self.try_again(), self.believe_lost()];
+            let timeout = timeouts.into_iter().flatten().min();
             self.settle_claims();
             // Without its sockets the process can't take part, which the others see by its silence.
             let Ok(numbers) = self.poller.wait(timeout) else { return };
@@ -176,22 +193,44 @@ impl Agent {
     fn hear(&mut self, rank: u32) {
         let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
         match connection.serve(&self.wire, rank) {
-            true => self.answer(rank),
-            false => self.lose(rank),
+            Ok(()) => self.answer(rank),
+            Err(broken) => self.lose(rank, broken),
         }
     }
 
     /// Sends a rank the replies that have come together.
     fn answer(&mut self, rank: u32) {
         let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
-        if !connection.send(&self.poller, RANKS_FROM + u64::from(rank), self.wire.tally()) {
-            self.lose(rank);
+        if let Err(broken) = connection.send(&self.poller, RANKS_FROM + u64::from(rank), self.wire.tally()) {
+            self.lose(rank, broken);
         }
     }
 
-    fn lose(&mut self, rank: u32) {
+    fn lose(&mut self, rank: u32, broken: Broken) {
         self.ranks[rank as usize] = None;
+        // Of a rank that has said before that it says nothing more the end of the link is no news.
+        if !self.wire.is_drained(rank) {
+            let grace = match broken {
+                Broken::Cut => CUT_GRACE,
+                Broken::Closed => CLOSED_GRACE,
+            };
+            self.broken.push((rank, Instant::now() + grace));
+        }
         self.wire.is_silent(rank);
+    }
+
+    /// Notes that ranks are lost whose links have broken for long enough, unless it is known already how they have ended. Says
+    /// when the next one's time will be over.
+    fn believe_lost(&mut self) -> Option<Duration> {
+        let (now, on_lost) = (Instant::now(), &self.on_lost);
+        self.broken.retain(|&(rank, deadline)| {
+            let waits = now < deadline;
+            if !waits {
+                on_lost(rank, Evidence::Disconnected);
+            }
+            waits
+        });
+        self.broken.iter().map(|(_, deadline)| deadline.saturating_duration_since(now)).min()
     }
 
     fn hear_rendezvous(&mut self) {
@@ -213,7 +252,7 @@ impl Agent {
             match socket::read(self.wire.rendezvous(), decoder.room()) {
                 Moved::Bytes(len) => decoder.filled(len),
                 Moved::Nothing => break true,
-                Moved::Closed => break false,
+                Moved::Closed | Moved::Cut => break false,
             }
         };
         if !open {
@@ -226,43 +265,40 @@ impl Agent {
 }
 
 impl Connection {
-    /// Reads and does what has arrived. `false` if nothing more can come.
-    fn serve(&mut self, wire: &Wire, rank: u32) -> bool {
-        if !self.do_frames(wire, rank) {
-            return false;
-        }
+    /// Reads and does what has arrived.
+    fn serve(&mut self, wire: &Wire, rank: u32) -> Result<(), Broken> {
+        self.do_frames(wire, rank)?;
         for _ in 0..READS_PER_TURN {
             if self.is_held || REPLIES_MAX_BYTES <= self.replies.len() {
-                return true;
+                return Ok(());
             }
             let room = self.decoder.room();
             let most = room.len();
             let read = match socket::read(&self.stream, room) {
                 Moved::Bytes(len) => len,
-                Moved::Nothing => return true,
-                Moved::Closed => return false,
+                Moved::Nothing => return Ok(()),
+                Moved::Closed => return Err(Broken::Closed),
+                Moved::Cut => return Err(Broken::Cut),
             };
             wire.tally().bytes_received.add(read as u64);
             self.decoder.filled(read);
-            if !self.do_frames(wire, rank) {
-                return false;
-            }
+            self.do_frames(wire, rank)?;
             // What left room had no more to give, and is watched.
             if read < most {
-                return true;
+                return Ok(());
             }
         }
-        true
+        Ok(())
     }
 
-    /// Does what the frames that have arrived ask for. `false` if one of them makes no sense.
-    fn do_frames(&mut self, wire: &Wire, rank: u32) -> bool {
+    /// Does what the frames that have arrived ask for.
+    fn do_frames(&mut self, wire: &Wire, rank: u32) -> Result<(), Broken> {
         self.is_held = false;
         while REPLIES_MAX_BYTES > self.replies.len() {
             let frame = match self.decoder.next() {
-                Ok(None) => return true,
+                Ok(None) => return Ok(()),
                 Ok(Some(frame)) => frame,
-                Err(_) => return false,
+                Err(_) => return Err(Broken::Closed),
             };
             let (len, before) = (frame.body.left(), self.replies.len());
             match wire.receive(rank, frame, &mut self.replies) {
@@ -273,16 +309,16 @@ impl Connection {
                 Ok(Progress::Later) => {
                     self.decoder.put_back(len);
                     self.is_held = true;
-                    return true;
+                    return Ok(());
                 }
-                Err(_) => return false,
+                Err(_) => return Err(Broken::Closed),
             }
         }
-        true
+        Ok(())
     }
 
-    /// Sends replies, and watches for what the connection waits for now. `false` if it is gone.
-    fn send(&mut self, poller: &Poller, number: u64, tally: &Tally) -> bool {
+    /// Sends replies, and watches for what the connection waits for now.
+    fn send(&mut self, poller: &Poller, number: u64, tally: &Tally) -> Result<(), Broken> {
         while !self.replies.is_empty() {
             match socket::write(&self.stream, &self.replies) {
                 Moved::Bytes(len) => {
@@ -290,7 +326,8 @@ impl Connection {
                     self.replies.drain(..len);
                 }
                 Moved::Nothing => break,
-                Moved::Closed => return false,
+                Moved::Closed => return Err(Broken::Closed),
+                Moved::Cut => return Err(Broken::Cut),
             }
         }
         let wanted = match (self.replies.len(), self.is_held) {
@@ -300,9 +337,9 @@ impl Connection {
             _ => EventFlags::OUT,
         };
         if wanted == self.watched {
-            return true;
+            return Ok(());
         }
         self.watched = wanted;
-        poller.change(&self.stream, number, wanted).is_ok()
+        poller.change(&self.stream, number, wanted).map_err(|_| Broken::Closed)
     }
 }

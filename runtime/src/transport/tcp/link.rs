@@ -18,7 +18,7 @@ use rustix::event::PollFlags;
 
 use super::frame::{DATA_MAX_BYTES, Decoder, Kind, Writer, seal};
 use super::handshake::{ANSWER_BYTES, Caller, Party, Secret};
-use super::socket::{self, Moved};
+use super::socket::{self, Moved, Woken};
 use super::tally::Tally;
 use crate::error::{Error, Result};
 
@@ -120,7 +120,7 @@ impl Staged {
                 }
                 Moved::Nothing if all == 0 => return Moved::Nothing,
                 Moved::Nothing => return Moved::Bytes(all),
-                Moved::Closed => return Moved::Closed,
+                lost @ (Moved::Closed | Moved::Cut) => return lost,
             }
         }
         self.bytes.clear();
@@ -279,7 +279,7 @@ impl Link {
             let left = staged.left();
             drop(staged);
             match moved {
-                Moved::Closed => return Err(self.broken()),
+                Moved::Closed | Moved::Cut => return Err(self.broken()),
                 _ if left < PUSH_BYTES => return Ok(()),
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
@@ -289,7 +289,8 @@ impl Link {
                 false => pause()?,
             };
             let begun = Instant::now();
-            socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
+            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
+            self.refuse_cut(&stream, woken)?;
             streaming.0 = streaming.0.saturating_sub(begun.elapsed());
             self.read_available(&stream)?;
         }
@@ -304,11 +305,12 @@ impl Link {
             let left = staged.left();
             drop(staged);
             match moved {
-                Moved::Closed => return Err(self.broken()),
+                Moved::Closed | Moved::Cut => return Err(self.broken()),
                 _ if left == 0 => return Ok(()),
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
-            socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            self.refuse_cut(&stream, woken)?;
             self.read_available(&stream)?;
         }
     }
@@ -354,7 +356,8 @@ impl Link {
     /// Reads what has arrived, or sleeps until something does.
     fn read_for_all(&self, stream: &TcpStream, slice: Duration) -> Result<(), Cut> {
         if !self.read_available(stream)? {
-            socket::wait(stream, PollFlags::IN, slice);
+            let woken = socket::wait(stream, PollFlags::IN, slice);
+            self.refuse_cut(stream, woken)?;
             self.read_available(stream)?;
         }
         Ok(())
@@ -379,7 +382,7 @@ impl Link {
                     incoming.filled(len);
                 }
                 Moved::Nothing => break,
-                Moved::Closed => {
+                Moved::Closed | Moved::Cut => {
                     drop(incoming);
                     return Err(self.broken());
                 }
@@ -420,6 +423,17 @@ impl Link {
         match self.gone.load(Ordering::Relaxed) {
             true => Err(Cut::Gone("the connection is gone")),
             false => Ok(()),
+        }
+    }
+
+    /// Gives up a connection whose other side has not been heard of for too long.
+    fn refuse_cut(&self, stream: &TcpStream, woken: Woken) -> Result<(), Cut> {
+        match woken == Woken::TimeOver && socket::is_cut(stream) {
+            false => Ok(()),
+            true => {
+                self.broken();
+                Err(Cut::Gone("nothing that was sent is acknowledged any more: the link is cut"))
+            }
         }
     }
 
@@ -465,8 +479,10 @@ pub(crate) fn connect(
     while filled < ANSWER_BYTES {
         match socket::read(&stream, &mut answer[filled..]) {
             Moved::Bytes(len) => filled += len,
-            Moved::Nothing => socket::wait(&stream, PollFlags::IN, pause()?),
-            Moved::Closed => {
+            Moved::Nothing => {
+                socket::wait(&stream, PollFlags::IN, pause()?);
+            }
+            Moved::Closed | Moved::Cut => {
                 return Err(Cut::Gone(
                     "it refused the handshake: another job, another version or a wrong secret",
                 ));
@@ -484,8 +500,10 @@ fn send_all(stream: &TcpStream, bytes: &[u8], pause: Pause<'_>) -> Result<(), Cu
     while sent < bytes.len() {
         match socket::write(stream, &bytes[sent..]) {
             Moved::Bytes(len) => sent += len,
-            Moved::Nothing => socket::wait(stream, PollFlags::OUT, pause()?),
-            Moved::Closed => return Err(Cut::Gone("the connection is gone")),
+            Moved::Nothing => {
+                socket::wait(stream, PollFlags::OUT, pause()?);
+            }
+            Moved::Closed | Moved::Cut => return Err(Cut::Gone("the connection is gone")),
         }
     }
     Ok(())
