@@ -86,16 +86,16 @@ fn strike(fault: Fault, transport: &str, ranks: u32, victim: u32, delay: Duratio
     match fault {
         Fault::Kill => {
             signal(processes[victim as usize], "KILL");
-            (0..survivors).for_each(|_| drop(job.wait_line("got")));
+            job.wait_lines(" got ", survivors);
         }
         Fault::Stop => {
             signal(processes[victim as usize], "STOP");
-            (0..survivors).for_each(|_| drop(job.wait_line("got")));
+            job.wait_lines(" got ", survivors);
             signal(processes[victim as usize], "CONT");
         }
         Fault::KillLauncher => signal(launcher, "KILL"),
         Fault::EndJob => signal(launcher, "TERM"),
-        Fault::Itself(_) => (0..survivors).for_each(|_| drop(job.wait_line("got"))),
+        Fault::Itself(_) => job.wait_lines(" got ", survivors),
     }
     if matches!(fault, Fault::Kill | Fault::Itself(_)) {
         // A second by requirement, and more for a machine that is busy with other things.

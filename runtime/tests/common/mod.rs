@@ -88,6 +88,14 @@ impl Job {
         processes
     }
 
+    /// Waits until so many lines of standard output have contained `text`, those that have been read already among them.
+    pub(crate) fn wait_lines(&mut self, text: &str, count: usize) {
+        let seen = self.seen.iter().filter(|line| line.contains(text)).count();
+        for _ in seen..count {
+            self.wait_line(text);
+        }
+    }
+
     /// The lines of standard output that have been waited for.
     pub(crate) fn seen(&self) -> &[String] {
         &self.seen
