@@ -174,7 +174,7 @@ impl Cutter<'_> {
         self.at_position(Position::Operand, |cutter| cutter.visit_expr_mut(expr));
     }
 
-    /// Notes a get into one's own memory, which must be that of the same window.
+    /// Notes a get into one's own memory, of the same window or another one.
     fn get_into_own(
         &mut self,
         from: Remote,
@@ -183,11 +183,7 @@ impl Cutter<'_> {
         section: Section,
         written: &dyn ToTokens,
     ) -> Expr {
-        if far != layer {
-            let (far, near) = (&self.layers[far].window, &self.layers[layer].window);
-            self.errors.push(written, &say::GET_INTO_OTHER_WINDOW, &[far, near]);
-        }
-        self.cut(far, Act::Get { from, into: Destination::Own { section } }, written)
+        self.cut(far, Act::Get { from, into: Destination::Own { layer, section } }, written)
     }
 
     /// Notes an access and returns the hole that stands for it.

@@ -25,6 +25,7 @@ pub(crate) fn function(function: &Function, errors: &mut Errors) {
     }
     for (number, layer) in function.layers.iter().enumerate() {
         let phases = phases(number, &function.body);
+        arrivals(number, function, errors);
         for access in function.body.accesses.iter().filter(|access| access.layer == number) {
             legality(access, layer, during(layer, opened(layer), &phases, access), errors);
         }
@@ -166,6 +167,22 @@ fn legality(access: &Access, layer: &Layer, states: StateSet, errors: &mut Error
         && !opens(layer, rank)
     {
         errors.push(&remote.rank, &say::RANK_NOT_OPENED, &[&access.act.noun(), &rank]);
+    }
+}
+
+/// Gets from other windows into a window that its epoch only exposes: stores of its owner, seen from there. An epoch that lets the
+/// owner transfer, too, takes what it gets like what others put.
+fn arrivals(number: usize, function: &Function, errors: &mut Errors) {
+    let layer = &function.layers[number];
+    if layer.kind != Kind::Exposure {
+        return;
+    }
+    let refused = opened(layer).iter().all(|state| {
+        !matches!(state.local_access(LocalOp::Store), LocalAccess::Plain | LocalAccess::Volatile)
+    });
+    let into = |access: &&Access| matches!(access.act, Act::Get { into: Destination::Own { layer, .. }, .. } if layer == number);
+    for access in function.body.accesses.iter().filter(into).filter(|_| refused) {
+        errors.push(&access.written, &say::STORE_WHILE_EXPOSED, &[&layer.window, &layer.kind.word()]);
     }
 }
 

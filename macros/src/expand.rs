@@ -170,6 +170,14 @@ fn own_part(index: &Expr) -> TokenStream {
     }
 }
 
+/// A part of one's own window as a range.
+fn own_range(index: &Expr) -> TokenStream {
+    match bare(index) {
+        Expr::Range(_) => quote!(#index),
+        _ => quote!(::rma::private::one(#index)),
+    }
+}
+
 /// A slice of ranks, from an array or from anything that lends one.
 fn ranks(expr: &Expr) -> TokenStream {
     match bare(expr) {
@@ -267,12 +275,12 @@ impl Filler<'_> {
                 other => self.filled(other).to_token_stream(),
             },
             Origin::Own { layer: own, section } if *own == layer => own_part(&self.index(section)),
-            // Another window is no origin that the transfer could name, so its elements are copied now.
             Origin::Own { layer: own, section } => {
-                let index = self.own_range(section);
+                let index = self.index(section);
                 let own = self.name(*own);
                 match bare(&index) {
-                    Expr::Range(_) => quote!(::rma::private::copy(#own, #index)),
+                    Expr::Range(_) => quote!(#own.own(#index)),
+                    // One element is loaded faster than described.
                     _ => quote!([::rma::private::load(#own, #index)]),
                 }
             }
@@ -296,8 +304,14 @@ impl Filler<'_> {
                         let buffer = self.filled(buffer);
                         quote_spanned!(span=> #u.get(#rank, #index, &mut #buffer[..])?)
                     }
-                    Destination::Own { section } => {
-                        let own = own_part(&self.index(section));
+                    Destination::Own { layer, section } => {
+                        let own = match (*layer == access.layer, self.index(section)) {
+                            (true, index) => own_part(&index),
+                            (false, index) => {
+                                let (own, index) = (self.name(*layer), own_range(&index));
+                                quote!(#own.own(#index))
+                            }
+                        };
                         quote_spanned!(span=> #u.get(#rank, #index, #own)?)
                     }
                 }

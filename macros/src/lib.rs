@@ -84,11 +84,11 @@ use proc_macro::TokenStream;
 /// | `u.at(r)[i] = x;` | put of one element |
 /// | `u.at(r)[a..b].copy_from_slice(&buffer);` | put of a range; the buffer is lent until the epoch ends |
 /// | `u.at(r)[a..b].copy_from_slice(vector);` | put of a range; the vector or array is handed over |
-/// | `u.at(r)[i] = v[j];`, `u.at(r)[a..b].copy_from_slice(&v[c..d]);` | put out of one's own window |
+/// | `u.at(r)[i] = v[j];`, `u.at(r)[a..b].copy_from_slice(&v[c..d]);` | put out of one's own window, this one or another |
 /// | `let x = u.at(r)[i];` | get of one element, as a `Pending` value |
 /// | `let row = u.at(r)[a..b].to_vec();` | get of a range, as a pending vector |
 /// | `buffer.copy_from_slice(&u.at(r)[a..b]);` | get into a buffer, which is lent until the epoch ends |
-/// | `v[j] = u.at(r)[i];`, `v[c..d].copy_from_slice(&u.at(r)[a..b]);` | get into one's own window |
+/// | `v[j] = u.at(r)[i];`, `v[c..d].copy_from_slice(&u.at(r)[a..b]);` | get into one's own window, this one or another |
 /// | `u.at(r)[i] += x;`, also `*=`, `&=`, `\|=`, `^=` | accumulate, atomic per element |
 /// | `u.at(r)[i].min(x);`, `u.at(r)[i].max(x);` | accumulate of the lesser, the greater |
 /// | `u.at(r)[a..b] += &buffer;` and kin | accumulate of a range |

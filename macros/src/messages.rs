@@ -228,10 +228,6 @@ messages! {
         "data cannot go from one rank to another without passing through this one",
         "both ends are remote",
         "get into a buffer in one epoch and put it in the next";
-    GET_INTO_OTHER_WINDOW = "get_into_other_window", "RMA-COMM-11",
-        "a get from window `{0}` cannot go straight into window `{1}`",
-        "two windows",
-        "get into a buffer and copy it in a `local({1})` epoch afterwards";
     REFERENCE_TO_EXPOSED = "reference_to_exposed", "RMA-WIN-10",
         "a reference would point into memory that other ranks may change",
         "a reference into the window `{0}`",

@@ -170,8 +170,8 @@ pub(crate) enum Destination {
     PendingVec,
     /// Into a buffer that is borrowed until the epoch ends.
     Buffer(Box<Expr>),
-    /// Into one's own part of the same window.
-    Own { section: Section },
+    /// Into a part of one's own window, by layer.
+    Own { layer: usize, section: Section },
 }
 
 /// One transfer or local access that the body performs.

@@ -185,6 +185,13 @@ impl Error {
         self.with(|context| context.range = Some(range))
     }
 
+    /// As [`range`](Error::range), for an error that does not say it yet.
+    pub(crate) fn in_range(self, range: Range<usize>) -> Error {
+        self.with(|context| {
+            context.range.get_or_insert(range);
+        })
+    }
+
     pub(crate) fn other(self, other: impl Into<String>) -> Error {
         let other = other.into();
         self.with(|context| context.other = Some(other))

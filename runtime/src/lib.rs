@@ -88,8 +88,8 @@ pub use error::{Context, Error, ErrorKind, Evidence, Result};
 pub use info::{Hints, Info, Schedule};
 pub use job::MemoryModel;
 pub use op::{
-    Buffer, Datatype, Origin, OriginMut, Own, Section, Strided, StridedSlice, StridedSliceMut, TypedSlice,
-    TypedSliceMut, own, strided, strided_mut, typed, typed_mut,
+    Buffer, Datatype, Origin, OriginMut, Own, OwnOf, Section, Strided, StridedSlice, StridedSliceMut,
+    TypedSlice, TypedSliceMut, own, strided, strided_mut, typed, typed_mut,
 };
 pub use rank::Rank;
 pub use rma_macros::{Element, rma_epoch, rma_test};

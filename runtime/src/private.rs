@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::element::{Element, zeroed};
+use crate::element::Element;
 use crate::epoch::{AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::info;
@@ -110,7 +110,13 @@ pub fn ranks<L: AsRef<[Rank]> + ?Sized>(list: &L) -> &[Rank] {
 /// One element of one's own part, as origin of a put or destination of a get.
 #[inline(always)]
 pub fn own_element(index: usize) -> crate::op::Own<'static> {
-    own(index..index.saturating_add(1))
+    own(one(index))
+}
+
+/// One element as a range.
+#[inline(always)]
+pub fn one(index: usize) -> Range<usize> {
+    index..index.saturating_add(1)
 }
 
 /// How what a body returns becomes what the function returns, once all its epochs are over.
@@ -567,17 +573,6 @@ pub fn write<T: Element>(epoch: &impl OwnMemoryMut<T>, range: Range<usize>, buff
         Ok(()) => {}
         Err(error) => refuse(error),
     }
-}
-
-/// A copy of a part of one's own memory, as origin of a put into another window.
-///
-/// # Panics
-/// If the range is out of range, as for a slice.
-#[track_caller]
-pub fn copy<T: Element>(epoch: &impl OwnMemory<T>, range: Range<usize>) -> Vec<T> {
-    let mut elements = vec![zeroed(); range.len()];
-    read(epoch, range, &mut elements);
-    elements
 }
 
 #[track_caller]

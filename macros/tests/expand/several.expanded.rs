@@ -8,7 +8,7 @@ fn both(u: &mut Window<f64>, v: &mut Window<f64>, right: Rank) -> rma::Result<f6
                 v,
                 |v| -> ::rma::private::Answer<_, rma::Result<f64>> {
                     u.put(right, 0, [::rma::private::load(v, 1)])?;
-                    v.put(right, 2..4, ::rma::private::copy(u, 2..4))?;
+                    v.put(right, 2..4, u.own(2..4))?;
                     Ok(u.get_value(right, 7)?)
                 },
             )

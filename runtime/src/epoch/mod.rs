@@ -59,7 +59,8 @@ macro_rules! transfers {
         /// accumulates; the call as a whole is not, so two calls may come to their elements in different orders.
         ///
         /// # Errors
-        /// As for `put`, and `DatatypeMismatch` if a displacement is not aligned to the elements.
+        /// As for `put`; `System` for elements that are not combined between ranks without shared memory: structures, odd places,
+        /// and all in a window with guards.
         #[track_caller]
         #[inline(always)]
         pub fn accumulate<'at $(, $buffer)?>(
@@ -273,6 +274,13 @@ macro_rules! transfers {
         pub fn len_at(&self, rank: crate::team::Rank) -> crate::error::Result<usize> {
             self.raw().check_rank("len_at", rank)?;
             Ok(self.raw().bytes_at(rank).map_or(0, |bytes| bytes / size_of::<T>()))
+        }
+
+        /// A section of this rank's part of the window, for transfers of another window; see
+        /// [`Window::own`](crate::Window::own).
+        #[inline]
+        pub fn own<'at>(&self, section: impl Into<crate::op::Section<'at>>) -> crate::op::OwnOf<'_, 'at, T> {
+            crate::op::OwnOf::new(self.raw().handle(), section.into())
         }
 
         /// Loads an element of the own window, whatever others do to it meanwhile.

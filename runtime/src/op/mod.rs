@@ -6,6 +6,7 @@ pub(crate) mod datatype;
 mod encoding;
 pub(crate) mod section;
 
+use std::any::Any;
 use std::marker::PhantomData;
 
 pub use buffer::Buffer;
@@ -19,7 +20,7 @@ use crate::element::{Element, Shape};
 /// - a borrowed slice, array or vector, which must outlive the scope of the epoch;
 /// - an owned array or vector, or a single element;
 /// - [`strided`] elements of a slice, or what a [datatype](typed) names of it;
-/// - a section of the caller's own window, see [`own`].
+/// - a section of the caller's part of the same window, see [`own`], or of another one, see [`Window::own`](crate::Window::own).
 ///
 /// The lifetime is the epoch's: a buffer can't be changed before the epoch has ended. Only this crate can implement the
 /// trait, as nothing else can make a `SourceOf`.
@@ -61,6 +62,8 @@ pub(crate) enum Source<'a, T> {
     Typed(Memory<'a>, &'a Datatype),
     /// A section of the caller's own window.
     Own(Section<'a>),
+    /// A section of the caller's part of a window that is named.
+    Of(Handle<'a>, Section<'a>),
 }
 
 /// Where a transfer's data go to.
@@ -73,7 +76,13 @@ pub(crate) enum Destination<'a, T> {
     Typed(MemoryMut<'a>, &'a Datatype),
     /// A section of the caller's own window.
     Own(Section<'a>),
+    /// A section of the caller's part of a window that is named.
+    Of(Handle<'a>, Section<'a>),
 }
+
+/// The handle of a window, which only `window` can look into: that module is above this one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle<'w>(pub(crate) &'w dyn Any);
 
 /// Borrowed elements of any type, as bytes.
 #[derive(Clone, Copy, Debug)]
@@ -101,7 +110,7 @@ impl<T> Source<'_, T> {
             Source::Slice(slice) => Some(slice.len()),
             Source::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
             Source::Typed(..) => None,
-            Source::Own(section) => section.len(),
+            Source::Own(section) | Source::Of(_, section) => section.len(),
         }
     }
 
@@ -109,7 +118,7 @@ impl<T> Source<'_, T> {
     pub(crate) fn items(&self, each: usize) -> Option<usize> {
         match self {
             Source::Typed(_, datatype) => Some(datatype.items()),
-            Source::Own(section) => section.items(each),
+            Source::Own(section) | Source::Of(_, section) => section.items(each),
             Source::Strided(_, section) if section.is_typed() => section.items(each),
             Source::Slice(_) | Source::Strided(..) => self.len().map(|len| len.saturating_mul(each)),
         }
@@ -120,7 +129,7 @@ impl<T> Source<'_, T> {
         match self {
             Source::Slice(_) => false,
             Source::Typed(..) => true,
-            Source::Strided(_, section) | Source::Own(section) => section.is_typed(),
+            Source::Strided(_, section) | Source::Own(section) | Source::Of(_, section) => section.is_typed(),
         }
     }
 }
@@ -133,7 +142,7 @@ impl<T> Destination<'_, T> {
             Destination::Slice(slice) => Some(slice.len()),
             Destination::Strided(slice, section) => Some(section.len().unwrap_or(slice.len())),
             Destination::Typed(..) => None,
-            Destination::Own(section) => section.len(),
+            Destination::Own(section) | Destination::Of(_, section) => section.len(),
         }
     }
 
@@ -141,7 +150,7 @@ impl<T> Destination<'_, T> {
     pub(crate) fn items(&self, each: usize) -> Option<usize> {
         match self {
             Destination::Typed(_, datatype) => Some(datatype.items()),
-            Destination::Own(section) => section.items(each),
+            Destination::Own(section) | Destination::Of(_, section) => section.items(each),
             Destination::Strided(_, section) if section.is_typed() => section.items(each),
             Destination::Slice(_) | Destination::Strided(..) => {
                 self.len().map(|len| len.saturating_mul(each))
@@ -154,7 +163,9 @@ impl<T> Destination<'_, T> {
         match self {
             Destination::Slice(_) => false,
             Destination::Typed(..) => true,
-            Destination::Strided(_, section) | Destination::Own(section) => section.is_typed(),
+            Destination::Strided(_, section) | Destination::Own(section) | Destination::Of(_, section) => {
+                section.is_typed()
+            }
         }
     }
 }
@@ -167,6 +178,23 @@ pub struct Own<'a>(Section<'a>);
 #[inline(always)]
 pub fn own<'a>(section: impl Into<Section<'a>>) -> Own<'a> {
     Own(section.into())
+}
+
+/// A section of the caller's part of a window, as origin or destination of transfers of any window with such elements. See
+/// [`Window::own`](crate::Window::own).
+#[derive(Debug)]
+pub struct OwnOf<'w, 'd, T> {
+    window: Handle<'w>,
+    section: Section<'d>,
+    elements: PhantomData<T>,
+}
+
+impl<'w, 'd, T> OwnOf<'w, 'd, T> {
+    /// What a window of these elements has there.
+    #[inline(always)]
+    pub(crate) fn new(window: Handle<'w>, section: Section<'d>) -> OwnOf<'w, 'd, T> {
+        OwnOf { window, section, elements: PhantomData }
+    }
 }
 
 /// Some elements of a slice. See [`strided`].
@@ -249,6 +277,7 @@ origins! {
     ['scope, T: Element] StridedSlice<'scope, '_, T>, |this| Source::Strided(this.elements, this.section);
     ['scope, T: Element] TypedSlice<'scope, '_>, |this| Source::Typed(this.memory, this.datatype);
     ['scope, T: Element] Own<'_>, |this| Source::Own(this.0);
+    ['scope, T: Element] OwnOf<'_, '_, T>, |this| Source::Of(this.window, this.section);
 }
 
 macro_rules! destinations {
@@ -274,4 +303,5 @@ destinations! {
         this.datatype,
     );
     ['scope, T: Element] Own<'_>, |this| Destination::Own(this.0);
+    ['scope, T: Element] OwnOf<'_, '_, T>, |this| Destination::Of(this.window, this.section);
 }

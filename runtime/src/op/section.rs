@@ -4,7 +4,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::Datatype;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 
 /// `count` blocks of `block` elements each, whose beginnings are `stride` elements apart; the first begins at `start`.
 ///
@@ -124,6 +124,20 @@ impl Section<'_> {
                 s.start..s.start.saturating_add(last)
             }
             Section::Datatype(start, datatype) => start..start.saturating_add(datatype.items()),
+        }
+    }
+
+    /// An error of a transfer that names this section of its target, with the displacements, as far as somebody says how many
+    /// elements there are.
+    #[cold]
+    pub(crate) fn located(&self, error: Error, other_side: Option<usize>) -> Error {
+        let len = match self {
+            Section::Datatype(_, datatype) => Some(datatype.items()),
+            _ => self.len().or(other_side),
+        };
+        match len {
+            Some(len) => error.in_range(self.span(len)),
+            None => error,
         }
     }
 

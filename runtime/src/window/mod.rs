@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use crate::element::Element;
 use crate::error::Result;
 use crate::job::MemoryModel;
+use crate::op::{OwnOf, Section};
 use crate::team::{Rank, Team};
 use crate::trace;
 pub use options::{Returned, WindowOptions};
@@ -309,6 +310,32 @@ impl<T: Element> Window<T> {
         const CALL: &str = "local_mut";
         self.raw.hook(CALL, None, || None);
         self.raw.view_mut(CALL)
+    }
+
+    /// A section of this rank's part, as origin of a put or accumulate, or destination of a get, of this window or another one with
+    /// such elements: [`own`](crate::own) for a window that is not the transfer's.
+    ///
+    /// ```
+    /// use rma::{Rank, Window};
+    /// let sums = rma::spawn(2, |team| {
+    ///     let other = Rank(1 - team.rank().0);
+    ///     let mut rims = Window::<u64>::allocate(team, 2)?;
+    ///     let mut halos = Window::<u64>::allocate(team, 2)?;
+    ///     rims.local_mut()?.copy_from_slice(&[3, 4]);
+    ///     halos.fence(|epoch| epoch.put(other, 0, rims.own(0..2)))?;
+    ///     let sum = halos.local()?.iter().sum::<u64>();
+    ///     Ok(sum)
+    /// })?;
+    /// assert_eq!(sums.into_iter().collect::<rma::Result<Vec<u64>>>()?, [7, 7]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// What the section names is looked at by the transfer: it has to lie in this rank's part, in what of it the program has not got
+    /// as slices, and a get is refused as `StoreDuringUpdate` while a local view of this window lives. A get stores, as
+    /// [`store`](Window::store) does: others see it after the call of this window that publishes stores.
+    #[inline]
+    pub fn own<'d>(&self, section: impl Into<Section<'d>>) -> OwnOf<'_, 'd, T> {
+        OwnOf::new(self.raw.handle(), section.into())
     }
 
     /// Records the calls on this handle from now on.

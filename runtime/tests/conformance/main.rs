@@ -27,6 +27,7 @@
 
 mod atomics;
 mod barriers;
+mod between;
 mod copies;
 mod distributed;
 mod examples;
@@ -53,6 +54,7 @@ mod windows;
 
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -140,6 +142,8 @@ const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 const PATIENT: Duration = Duration::from_secs(60);
 /// The hard limit of one run.
 const WATCHDOG: Duration = Duration::from_secs(300);
+/// Jobs of processes that run at one time.
+const JOBS_AT_ONCE: usize = 2;
 /// The limit of a single call that is expected to stall.
 const STALL: Duration = Duration::from_millis(400);
 
@@ -238,6 +242,15 @@ struct Run {
     info: &'static str,
 }
 
+impl Run {
+    fn name(self, case: &Case) -> String {
+        let Run { ranks, transport, memory, info } = self;
+        let memory = if memory == Memory::Caller { "/caller" } else { "" };
+        let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
+        format!("{}/{transport:?}/{ranks}{memory}{leg}", case.name).to_lowercase()
+    }
+}
+
 /// A line of a table of cases: the body's name is the case's name.
 macro_rules! case {
     ($body:ident, $ranks:expr) => {
@@ -249,6 +262,7 @@ use case;
 const TABLES: &[&[Case]] = &[
     windows::CASES,
     transfers::CASES,
+    between::CASES,
     layouts::CASES,
     fences::CASES,
     barriers::CASES,
@@ -295,40 +309,14 @@ fn main() -> ExitCode {
         filters.is_empty()
             || filters.iter().any(|filter| if exact { name == *filter } else { name.contains(*filter) })
     };
-    let mut failures = 0;
-    let mut passes = 0;
-    let begun = Instant::now();
-    for case in cases() {
-        for run in case.runs() {
-            let Run { ranks, transport, memory, info } = run;
-            let memory = if memory == Memory::Caller { "/caller" } else { "" };
-            let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
-            let name = format!("{}/{transport:?}/{ranks}{memory}{leg}", case.name).to_lowercase();
-            if !wanted(&name) {
-                continue;
-            }
-            if words.iter().any(|word| word == "--list") {
-                println!("{name}: test");
-                continue;
-            }
-            let begun = Instant::now();
-            let outcome = match transport {
-                Transport::Local => run_threads(case, run),
-                Transport::Shm | Transport::Tcp | Transport::Mixed => run_processes(case, run),
-            };
-            let took = begun.elapsed().as_millis();
-            match outcome {
-                Ok(()) => {
-                    passes += 1;
-                    println!("test {name} ... ok ({took} ms)");
-                }
-                Err(text) => {
-                    failures += 1;
-                    println!("test {name} ... FAILED ({took} ms)\n{text}");
-                }
-            }
-        }
+    let runs = cases().flat_map(|case| case.runs().map(move |run| (case, run)));
+    let runs: Vec<_> = runs.filter(|(case, run)| wanted(&run.name(case))).collect();
+    if words.iter().any(|word| word == "--list") {
+        runs.iter().for_each(|(case, run)| println!("{}: test", run.name(case)));
+        return ExitCode::SUCCESS;
     }
+    let begun = Instant::now();
+    let (passes, failures) = try_all(&runs);
     let verdict = if failures == 0 { "ok" } else { "FAILED" };
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
@@ -336,6 +324,43 @@ fn main() -> ExitCode {
         "legs that do not exist yet: memory model separate (eager, poison), progress agent, checked mode"
     );
     ExitCode::from(u8::from(failures != 0))
+}
+
+/// Makes all runs, and counts those that pass and those that fail. Threads of this process see its memory and descriptors, so
+/// runs of threads go one by one; jobs of processes, which wait most of the time, go beside them.
+fn try_all(runs: &[(&'static Case, Run)]) -> (usize, usize) {
+    let (threads, processes): (Vec<_>, Vec<_>) =
+        runs.iter().partition(|(_, run)| run.transport == Transport::Local);
+    let (next_thread, next_process) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (passes, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = |runs: &[&(&'static Case, Run)], next: &AtomicUsize| {
+        while let Some(&&(case, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let begun = Instant::now();
+            let outcome = match run.transport {
+                Transport::Local => run_threads(case, run),
+                Transport::Shm | Transport::Tcp | Transport::Mixed => run_processes(case, run),
+            };
+            let took = begun.elapsed().as_millis();
+            let name = run.name(case);
+            match outcome {
+                Ok(()) => {
+                    passes.fetch_add(1, Ordering::Relaxed);
+                    println!("test {name} ... ok ({took} ms)");
+                }
+                Err(text) => {
+                    failures.fetch_add(1, Ordering::Relaxed);
+                    println!("test {name} ... FAILED ({took} ms)\n{text}");
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| work(&threads, &next_thread));
+        for _ in 0..JOBS_AT_ONCE {
+            scope.spawn(|| work(&processes, &next_process));
+        }
+    });
+    (passes.into_inner(), failures.into_inner())
 }
 
 fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {

@@ -1,7 +1,10 @@
 //! The sentence of every kind of error that a window's calls can give: call, window, caller, target, range and other party.
 //! Never compares what differs from run to run: numbers of windows, lists of who waits.
 
-use rma::{Error, ErrorKind, Info, LockKind, Origins, Rank, Strided, Team, Window, WindowOptions, own};
+use rma::{
+    Datatype, Error, ErrorKind, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, WindowOptions,
+    own, typed_mut,
+};
 
 use crate::{Case, Outcome, case, stalled};
 
@@ -50,6 +53,8 @@ fn mistakes_of_arguments_have_their_sentences(team: &Team) -> Outcome {
     );
     let mut window = WindowOptions::new().disp_unit(2).allocate::<u32>(team, 8)?;
     let id = window.id();
+    let (mut three, all_three) = ([0_u32; 3], Datatype::of::<u32>().contiguous(3)?);
+    let (mut wide, one_wide) = ([0_u64; 1], Datatype::of::<u64>());
     window.fence(|epoch| {
         if me == Rank(1) {
             return;
@@ -59,7 +64,7 @@ fn mistakes_of_arguments_have_their_sentences(team: &Team) -> Outcome {
             failed(epoch.put(Rank(9), 0, 1)),
             id,
             ErrorKind::RankOutOfRange,
-            "put on window W at rank 9 by rank 0 names a rank that is not in the team: the window has 2 ranks",
+            "put of elements 0..1 on window W at rank 9 by rank 0 names a rank that is not in the team: the window has 2 ranks",
         );
         says(
             failed(epoch.put(target, 14, [1, 2, 3])),
@@ -74,9 +79,35 @@ fn mistakes_of_arguments_have_their_sentences(team: &Team) -> Outcome {
         let twice = Strided { start: 0, count: 2, block: 2, stride: 1 };
         says(failed(epoch.put(target, twice, [1, 2, 3, 4])), id, ErrorKind::OverlappingLayout, "put of elements 0..3 on window W at rank 1 by rank 0 has a target layout that \
             names a byte twice");
-        says(failed(epoch.put(me, 0..4, own(1))), id, ErrorKind::ConflictingAccess, "put on window W at rank 0 by rank 0 conflicts with a concurrent access to the \
-            same location: origin and target are parts of the own window and have bytes in \
-            common");
+        // Displacements are two bytes apart, elements have four.
+        let overlap = "conflicts with a concurrent access to the same location: bytes 0..16 of the own window, which it names at \
+            the target, and bytes 2..18, at the origin, are not apart";
+        says(
+            failed(epoch.put(me, 0..4, own(1))),
+            id,
+            ErrorKind::ConflictingAccess,
+            &format!("put of elements 0..4 on window W at rank 0 by rank 0 {overlap}"),
+        );
+        says(
+            failed(epoch.accumulate(me, 0..4, Sum, own(1))),
+            id,
+            ErrorKind::ConflictingAccess,
+            &format!("accumulate of elements 0..4 on window W at rank 0 by rank 0 {overlap}"),
+        );
+        says(
+            failed(epoch.get(target, 3..5, typed_mut(&mut three, &all_three))),
+            id,
+            ErrorKind::LengthMismatch,
+            "get of elements 3..5 on window W at rank 1 by rank 0 differs in length between origin and target: \
+            the target section has 2 items of basic types, the origin 3",
+        );
+        says(
+            failed(epoch.get(target, 3..4, typed_mut(&mut wide, &one_wide))),
+            id,
+            ErrorKind::DatatypeMismatch,
+            "get of elements 3..4 on window W at rank 1 by rank 0 differs in basic types between origin and target: \
+            item 0 is u32 at the target and u64 at the origin",
+        );
         says(failed(epoch.load(8)), id, ErrorKind::OutOfBounds, "load of elements 8..9 on window W at rank 0 by rank 0 reaches outside the \
             window: its length is 8");
     })?;
@@ -129,7 +160,7 @@ fn mistakes_of_order_have_their_sentences(team: &Team) -> Outcome {
             failed(stored),
             id,
             ErrorKind::StoreDuringUpdate,
-            "store on window W at rank 0 by rank 0 is a store that no synchronization orders \
+            "store of elements 0..1 on window W at rank 0 by rank 0 is a store that no synchronization orders \
             with a remote update: a local view of the own window is alive",
         );
         drop(view);
@@ -180,9 +211,21 @@ fn mistakes_of_order_have_their_sentences(team: &Team) -> Outcome {
         failed(access.put(origin, 1, 5)),
         id,
         ErrorKind::TransferOutsideEpoch,
-        "put on window W at rank 1 by rank 1 has no access epoch or lock for its target: \
+        "put of elements 1..2 on window W at rank 1 by rank 1 has no access epoch or lock for its target: \
             open one by a fence, by start, or by a lock of the target",
     );
+    let mut refused = vec![failed(access.get_value(origin, 1)), failed(access.fetch_op(origin, 1, Sum, 1))];
+    refused.push(failed(access.compare_swap(origin, 1, 0, 1)));
+    refused.push(failed(access.get_vec(origin, 1..2)));
+    refused.push(failed(access.accumulate(origin, 1, Sum, 1)));
+    refused.push(failed(access.get_accumulate(origin, 1, Sum, [1])));
+    for (call, error) in
+        ["get", "fetch_op", "compare_swap", "get", "accumulate", "get_accumulate"].into_iter().zip(refused)
+    {
+        let sentence =
+            format!("{call} of elements 1..2 on window W at rank 1 by rank 1 has no access epoch …");
+        says(error, id, ErrorKind::TransferOutsideEpoch, &sentence);
+    }
     access.complete()?;
     says(
         failed(window.start(owner, Info::NoCheck)),

@@ -265,7 +265,7 @@ impl RawWindow {
         if !self.is_own::<T>(index, 1) {
             return Err(self.local_bounds::<T>(call, index, 1));
         }
-        self.refuse_views(call)?;
+        self.refuse_views_of(call, index, 1)?;
         // SAFETY: - in bounds: checked above.
         let at = unsafe { self.private.cast::<T>().add(index) };
         // SAFETY: - writable and alive: in the private copy. - aligned: as in `load`. - no reference: no view lives, checked.
@@ -294,7 +294,7 @@ impl RawWindow {
         if !self.is_own::<T>(index, from.len()) {
             return Err(self.local_bounds::<T>(call, index, from.len()));
         }
-        self.refuse_views(call)?;
+        self.refuse_views_of(call, index, from.len())?;
         // SAFETY: - in bounds: checked above.
         let to = unsafe { self.private.cast::<T>().add(index) };
         // SAFETY: - writable: in bounds of the private copy, in which no view lives. - readable: a slice.
@@ -310,6 +310,16 @@ impl RawWindow {
         match self.open.views.get() {
             0 => Ok(()),
             _ => Err(self.under_a_view(call)),
+        }
+    }
+
+    /// As [`refuse_views`](RawWindow::refuse_views), to write these elements.
+    #[inline(always)]
+    #[track_caller]
+    fn refuse_views_of(&self, call: &'static str, index: usize, count: usize) -> Result<()> {
+        match self.open.views.get() {
+            0 => Ok(()),
+            _ => Err(self.under_a_view(call).range(index..index.saturating_add(count))),
         }
     }
 

@@ -60,7 +60,7 @@ impl RawWindow {
     #[inline]
     pub(crate) fn flush(&self, call: &'static str, target: Rank) -> Result<()> {
         self.flush_local(call, target)?;
-        match self.targets[target.index()].is_remote() {
+        match self.targets[target.index()].remote {
             false => self.drain(),
             true => self.flush_remote(call, std::iter::once(target.index()))?,
         }
@@ -76,7 +76,7 @@ impl RawWindow {
         match self.served.is_some() {
             false => Ok(()),
             true => {
-                let others = (0..self.targets.len()).filter(|&at| self.targets[at].is_remote());
+                let others = (0..self.targets.len()).filter(|&at| self.targets[at].remote);
                 self.flush_remote(call, others)
             }
         }

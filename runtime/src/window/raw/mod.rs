@@ -8,10 +8,12 @@
 //! Never knows closures, scopes or what a call's result is delivered into: `epoch` does.
 #![allow(unsafe_code)]
 
+mod accumulate;
 mod admission;
 mod control;
 mod copies;
 mod deferral;
+mod elsewhere;
 mod exposures;
 mod failures;
 mod fences;
@@ -28,6 +30,7 @@ mod regions;
 mod remote;
 mod rules;
 mod served;
+mod sides;
 mod transfer;
 mod typed;
 
@@ -55,6 +58,7 @@ use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::op::Handle;
 use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
@@ -73,7 +77,7 @@ enum Access {
     Asked,
     /// Nothing yet: an epoch under WEAK is let in before its first transfer, or at its end. See `deferral`.
     Promised,
-    // From here on everything is admitted: `transfer` compares.
+    // From here on everything is admitted: `sides` compares.
     /// Everything, between start and complete.
     Started,
     /// Everything, under the exclusive lock.
@@ -475,6 +479,12 @@ impl RawWindow {
             events: RefCell::new(Vec::new()),
         };
         Ok((window, stored))
+    }
+
+    /// The handle, as transfers of other windows are given it.
+    #[inline(always)]
+    pub(crate) fn handle(&self) -> Handle<'_> {
+        Handle(self)
     }
 
     pub(crate) fn id(&self) -> u64 {

@@ -23,9 +23,9 @@ impl RawWindow {
         const CALL: &str = "put_notify";
         let number = self.refuse_counter(CALL, counter)?;
         // An epoch that was not let in yet is let in now: a put that is kept for later could not be counted.
-        let is_remote = self.admitted(CALL, target)?.is_remote();
+        let remote = self.admitted(CALL, target)?.remote;
         self.put(target, at, origin)?;
-        if is_remote {
+        if remote {
             return self.notify_remote(CALL, target.index(), number);
         }
         let notice = &self.control(target.index()).notices.0[number];

@@ -9,10 +9,10 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::RawWindow;
 use super::packing::{pack, packed_bytes};
 use super::parts::Part;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS};
-use super::{RawWindow, Target};
 use crate::element::OpCode;
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
@@ -41,14 +41,6 @@ type Detail = Option<(&'static str, u64)>;
 
 /// A remote place and a local one, and how many bytes belong together.
 pub(super) type RemotePiece<P> = (usize, P, usize);
-
-impl Target {
-    /// Whether the rank shares no memory with this one.
-    #[inline(always)]
-    pub(super) fn is_remote(&self) -> bool {
-        self.remote
-    }
-}
 
 // Asking.
 impl RawWindow {

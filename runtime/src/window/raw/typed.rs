@@ -68,16 +68,9 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
-        let to = self.form_of_target(call, there, target, at, &common)?;
-        let from = self.form_of_source(call, target, origin, &common)?;
-        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
-        self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
-        if there.is_remote() {
+        let (to, from, _) = self.settle_typed_put(call, target, at, origin)?;
+        let there = &self.targets[target.index()];
+        if there.remote {
             let pieces = to.runs().zip_stretches(from.runs()).map(|(to_run, from_run)| {
                 let origin = from.base.wrapping_add(from.start + from_run.at);
                 (to.start + to_run.at, origin, to_run.bytes())
@@ -101,30 +94,26 @@ impl RawWindow {
         at: Section<'_>,
         into: &mut Destination<'_, T>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        let common = self.common::<T>(call, target, at, |each| into.items(each))?;
-        let from = self.form_of_target(call, there, target, at, &common)?;
-        let own = matches!(into, Destination::Own(_));
+        let (from, common) = self.settle_typed_target::<T>(call, target, at, |each| into.items(each))?;
         let to = self.form_of_destination(call, target, into, &common)?;
+        let own = self.owner_of_destination(into);
         self.refuse_disagreement(call, target, &from.datatype, &to.datatype)?;
         self.refuse_typed_overlap(call, target, End::Origin, &to)?;
         let from = Form { base: from.base.cast_const(), start: from.start, datatype: from.datatype };
-        if own {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
-        if there.is_remote() {
+        self.refuse_typed_meeting(call, target, own, &to, &from)?;
+        if self.targets[target.index()].remote {
             let pieces = to.runs().zip_stretches(from.runs()).map(|(to_run, from_run)| {
                 let destination = to.base.wrapping_add(to.start + to_run.at);
                 (from.start + from_run.at, destination, to_run.bytes())
             });
-            // SAFETY: - writable: stretches of the datatype, which lies inside an exclusive slice or the own window without views.
+            // SAFETY: - writable: stretches of the datatype, which lies inside an exclusive slice or own memory without views.
             unsafe { self.get_remote(call, target.index(), pieces) }?;
         } else {
-            // SAFETY: - as in `put_typed`; the destination is an exclusive slice or the own window without views.
+            // SAFETY: - as in `put_typed`; the destination is an exclusive slice or own memory without views.
             unsafe { self.copy_forms(&to, &from) };
         }
-        if own {
-            to.runs().for_each(|run| self.stored(to.start + run.at, run.bytes()));
+        if let Some(own) = own {
+            to.runs().for_each(|run| own.stored(to.start + run.at, run.bytes()));
         }
         Ok(())
     }
@@ -158,15 +147,7 @@ impl RawWindow {
         origin: &Source<'_, T>,
         mut combine: impl FnMut(usize, *const u8, usize) -> Result<()>,
     ) -> Result<()> {
-        let there = self.admitted(call, target)?;
-        let common = self.common::<T>(call, target, at, |each| origin.items(each))?;
-        let to = self.form_of_target(call, there, target, at, &common)?;
-        let from = self.form_of_source(call, target, origin, &common)?;
-        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
-        self.refuse_typed_overlap(call, target, End::Target, &to)?;
-        if let Source::Own(_) = origin {
-            self.refuse_typed_meeting(call, target, &to, &from)?;
-        }
+        let (to, from, common) = self.settle_typed_put(call, target, at, origin)?;
         let mut at = |to_at: usize, from_at: usize, count: usize| {
             combine(to.start + to_at, from.base.wrapping_add(from.start + from_at), count)
         };
@@ -189,6 +170,37 @@ impl RawWindow {
             }
         }
         Ok(())
+    }
+
+    /// The target's side of a transfer, which `items` of the other side belong to, and what both sides have in common.
+    #[track_caller]
+    fn settle_typed_target<'a, T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'a>,
+        items: impl FnOnce(usize) -> Option<usize>,
+    ) -> Result<(Form<'a, *mut u8>, Common)> {
+        let there = self.admitted(call, target)?;
+        let common = self.common::<T>(call, target, at, items)?;
+        Ok((self.form_of_target(call, there, target, at, &common)?, common))
+    }
+
+    /// The two sides of a put or accumulate, after all checks.
+    #[track_caller]
+    fn settle_typed_put<'a, T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'a>,
+        origin: &Source<'a, T>,
+    ) -> Result<(Form<'a, *mut u8>, Form<'a, *const u8>, Common)> {
+        let (to, common) = self.settle_typed_target::<T>(call, target, at, |each| origin.items(each))?;
+        let from = self.form_of_source(call, target, origin, &common)?;
+        self.refuse_disagreement(call, target, &to.datatype, &from.datatype)?;
+        self.refuse_typed_overlap(call, target, End::Target, &to)?;
+        self.refuse_typed_meeting(call, target, self.owner_of_source(origin), &to, &from)?;
+        Ok((to, from, common))
     }
 
     /// How many elements a section of a target has, where the other side does not say it.
@@ -271,6 +283,7 @@ impl RawWindow {
                 (within, Section::from((0, datatype)))
             }
             Source::Own(section) => (self.own_memory(), section),
+            Source::Of(handle, section) => (handle.window().own_memory(), section),
         };
         self.form(call, target, End::Origin, within, section, common)
     }
@@ -297,11 +310,8 @@ impl RawWindow {
                 let within = Within { base: memory.start, open: Open::First(memory.bytes), unit: 1 };
                 (within, Section::from((0, *datatype)))
             }
-            Destination::Own(section) => {
-                self.refuse_views(call)?;
-                let Within { base, open, unit } = self.own_memory();
-                (Within { base: base.cast_mut(), open, unit }, *section)
-            }
+            Destination::Own(section) => (self.own_memory_mut(call)?, *section),
+            Destination::Of(handle, section) => (handle.window().own_memory_mut(call)?, *section),
         };
         self.form(call, target, End::Origin, within, section, common)
     }
@@ -309,6 +319,13 @@ impl RawWindow {
     fn own_memory(&self) -> Within<'_, *const u8> {
         let own = &self.targets[self.me];
         Within { base: self.private.cast_const(), open: Open::Of(own), unit: own.unit }
+    }
+
+    #[track_caller]
+    fn own_memory_mut(&self, call: &'static str) -> Result<Within<'_, *mut u8>> {
+        self.refuse_views(call)?;
+        let own = &self.targets[self.me];
+        Ok(Within { base: self.private, open: Open::Of(own), unit: own.unit })
     }
 
     /// A section as a tree, inside its memory.
@@ -400,11 +417,17 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
+        own: Option<&RawWindow>,
         to: &Form<'_, *mut u8>,
         from: &Form<'_, *const u8>,
     ) -> Result<()> {
-        match target.index() == self.me && to.datatype.meets(to.start, &from.datatype, from.start) {
-            true => Err(self.own_parts_meet(call, target)),
+        match self.is_within(target, own) && to.datatype.meets(to.start, &from.datatype, from.start) {
+            true => {
+                let span = |start: usize, named: Range<usize>| start + named.start..start + named.end;
+                let (there, here) =
+                    (span(to.start, to.datatype.span()), span(from.start, from.datatype.span()));
+                Err(self.own_parts_meet(call, target, &there, &here))
+            }
             false => Ok(()),
         }
     }
