@@ -24,7 +24,7 @@ use crate::transport::tcp::frame::Malformed;
 use crate::transport::tcp::handshake::Party;
 use crate::transport::tcp::link::Cut;
 use crate::transport::tcp::rendezvous::{NODE_ALONE, NotJoined, Place, join};
-use crate::transport::tcp::wire::Wire;
+use crate::transport::tcp::wire::{Waits, Wire};
 
 /// Stack of a rank that is a thread: what the first thread of a process usually has. Unused parts cost nothing.
 const STACK_BYTES: usize = 8 << 20;
@@ -354,8 +354,12 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
         return Err(failed(ErrorKind::Launch, note));
     }
     let own = Arc::clone(&segment);
-    let sight = Box::new(move || liveness::phrase(&own, rank));
-    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, sight);
+    let accused = Arc::clone(&segment);
+    let waits = Waits {
+        sight: Box::new(move || liveness::tell(&own, rank)),
+        accused: Box::new(move |body| liveness::hear_accusation(&accused, body)),
+    };
+    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, waits);
     let wire = wire.map_err(system)?;
     let wire = Arc::new(wire);
     for (lost, evidence) in joined.lost {

@@ -19,7 +19,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(posts_need_nobody, [3]).processes(),
     case!(a_stopped_target_is_written_to, [2]).processes(),
     case!(a_rank_that_finished_is_no_holder, [3]),
-    case!(a_deadlock_is_shown_as_a_cycle, [3]).one_copy().mapped(),
+    case!(a_deadlock_is_shown_as_a_cycle, [3]).one_copy(),
 ];
 
 /// Tells every rank the process of every rank.
@@ -219,7 +219,7 @@ fn a_rank_that_finished_is_no_holder(team: &Team) -> Outcome {
 }
 
 /// Ranks that wait for each other in a circle: the report of whoever gives up first shows it.
-// covers: RMA-PROG-11 -- where memory is shared
+// covers: RMA-PROG-11
 fn a_deadlock_is_shown_as_a_cycle(team: &Team) -> Outcome {
     const LIMIT: Duration = Duration::from_secs(1);
     let me = team.rank();

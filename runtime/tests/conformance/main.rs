@@ -134,7 +134,6 @@ struct Case {
 const FORCED: &str = "force_info=strong";
 
 const ALL: &[Transport] = &[Transport::Local, Transport::Shm, Transport::Tcp, Transport::Mixed];
-const MAPPED: &[Transport] = &[Transport::Local, Transport::Shm];
 const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mixed];
 // covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
@@ -169,11 +168,6 @@ impl Case {
     /// A case in which a rank ends with an error that contains this.
     const fn failing(self, text: &'static str) -> Case {
         Case { ending: Ending::Fails(text), ..self }
-    }
-
-    /// A case about what is so only while ranks share memory: that a rank sees what all others wait for.
-    const fn mapped(self) -> Case {
-        Case { transports: MAPPED, ..self }
     }
 
     /// A case of so many rounds that it belongs to the long checks where each round is a message.

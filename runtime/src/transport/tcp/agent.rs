@@ -25,6 +25,8 @@ const READS_PER_TURN: usize = 8;
 /// How soon a frame is tried again that something has stopped which does not last.
 const HELD_SLICE: Duration = Duration::from_millis(1);
 
+/// How often a connection is looked at that has sent something, until that is acknowledged.
+const ACKNOWLEDGED_SLICE: Duration = Duration::from_secs(1);
 /// How soon a rank counts as lost whose link has broken while nobody says how it has ended: at once where the link was cut, and
 /// later where it was closed, since whoever knows why may be slow.
 const CUT_GRACE: Duration = Duration::from_millis(500);
@@ -70,6 +72,8 @@ struct Connection {
     watched: EventFlags,
     /// Its next frame has come and can't be done yet, so nothing more is read.
     is_held: bool,
+    /// When something was sent, or looked for last, that may not have been acknowledged yet.
+    unacknowledged: Option<Instant>,
 }
 
 /// Starts the agent of a process.
@@ -97,7 +101,9 @@ impl Agent {
         // What came behind the answer to the join has arrived already, so no descriptor tells of it.
         self.hear_rendezvous();
         loop {
-            let timeouts = [self.door.expire(), self.look_again(), self.try_again(), self.believe_lost()];
+            let (expiry, waiting, held) = (self.door.expire(), self.look_again(), self.try_again());
+            let (unacknowledged, broken) = (self.look_for_cuts(), self.believe_lost());
+            let timeouts = [expiry, waiting, held, unacknowledged, broken];
             let timeout = timeouts.into_iter().flatten().min();
             self.settle_claims();
             // Without its sockets the process can't take part, which the others see by its silence.
@@ -184,7 +190,8 @@ impl Agent {
             self.wire.speaks(rank);
             let decoder = Decoder::new();
             let (replies, watched) = (Vec::new(), EventFlags::IN);
-            self.ranks[at] = Some(Connection { stream, decoder, replies, watched, is_held: false });
+            self.ranks[at] =
+                Some(Connection { stream, decoder, replies, watched, is_held: false, unacknowledged: None });
             self.hear(rank);
         }
     }
@@ -217,6 +224,28 @@ impl Agent {
             self.broken.push((rank, Instant::now() + grace));
         }
         self.wire.is_silent(rank);
+    }
+
+    /// Gives up connections whose other side acknowledges nothing any more, and says when to look again. A connection on which
+    /// nothing was sent for a while is none of them, and costs nothing.
+    fn look_for_cuts(&mut self) -> Option<Duration> {
+        let mut next = None;
+        let mut cut = Vec::new();
+        for (rank, connection) in (0..).zip(&mut self.ranks) {
+            let Some(connection) = connection else { continue };
+            let Some(since) = connection.unacknowledged else { continue };
+            match ACKNOWLEDGED_SLICE.checked_sub(since.elapsed()) {
+                Some(left) if !left.is_zero() => next = Some(next.unwrap_or(left).min(left)),
+                _ if socket::is_cut(&connection.stream) => cut.push(rank),
+                _ if socket::is_acknowledged(&connection.stream) => connection.unacknowledged = None,
+                _ => {
+                    connection.unacknowledged = Some(Instant::now());
+                    next = Some(next.unwrap_or(ACKNOWLEDGED_SLICE).min(ACKNOWLEDGED_SLICE));
+                }
+            }
+        }
+        cut.into_iter().for_each(|rank| self.lose(rank, Broken::Cut));
+        next
     }
 
     /// Notes that ranks are lost whose links have broken for long enough, unless it is known already how they have ended. Says
@@ -323,6 +352,7 @@ impl Connection {
             match socket::write(&self.stream, &self.replies) {
                 Moved::Bytes(len) => {
                     tally.wrote(len);
+                    self.unacknowledged.get_or_insert_with(Instant::now);
                     self.replies.drain(..len);
                 }
                 Moved::Nothing => break,

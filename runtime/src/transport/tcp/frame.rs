@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Left,
     /// What the receiver waits for is asked.
     Sight,
+    /// Two members of a team sit in different collective calls.
+    Accused,
     /// Something for a service of the receiver, which the body names: what is asked of a window.
     Service = 32,
     /// The answer to a request.
@@ -51,7 +53,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     fn from_code(code: u8) -> Option<Kind> {
-        const KINDS: [Kind; 10] = [
+        const KINDS: [Kind; 11] = [
             Kind::Join,
             Kind::Table,
             Kind::Ended,
@@ -60,6 +62,7 @@ impl Kind {
             Kind::TeamBroken,
             Kind::Left,
             Kind::Sight,
+            Kind::Accused,
             Kind::Service,
             Kind::Reply,
         ];

@@ -353,6 +353,15 @@ impl Link {
         }
     }
 
+    /// The reply to a request, if it has come.
+    pub(crate) fn reply_now(&self, request: u64) -> Option<Vec<u8>> {
+        if let Ok(stream) = self.stream() {
+            // A broken connection is found by whoever waits on it.
+            let _ = self.read_available(&stream);
+        }
+        self.state().replies.remove(&request)
+    }
+
     /// Reads what has arrived, or sleeps until something does.
     fn read_for_all(&self, stream: &TcpStream, slice: Duration) -> Result<(), Cut> {
         if !self.read_available(stream)? {

@@ -78,6 +78,11 @@ pub(crate) fn is_cut(stream: &TcpStream) -> bool {
         .is_some_and(|it| it.unacknowledged != 0 && SILENCE_MAX < it.last_acknowledged)
 }
 
+/// Whether everything that a connection has sent is acknowledged.
+pub(crate) fn is_acknowledged(stream: &TcpStream) -> bool {
+    sys::tcp::on_its_way(stream).is_none_or(|it| it.unacknowledged == 0)
+}
+
 /// Gives as much as the connection takes now.
 pub(crate) fn write(mut stream: &TcpStream, bytes: &[u8]) -> Moved {
     loop {

@@ -26,6 +26,17 @@ const SILENT: u8 = 0;
 /// The rank has a link to this one.
 const SPEAKING: u8 = 1;
 
+/// Hears what a rank says.
+type Hearing = dyn Fn(Body<'_>) -> Result<(), Malformed> + Send + Sync;
+
+/// What others can ask and tell about the waits of this rank, which this module does not understand.
+pub(crate) struct Waits {
+    /// Says what this rank waits for.
+    pub(crate) sight: Box<dyn Fn() -> Vec<u8> + Send + Sync>,
+    /// Hears that two members of a team sit in different collective calls.
+    pub(crate) accused: Box<Hearing>,
+}
+
 /// See the module.
 pub(crate) struct Wire {
     me: u32,
@@ -39,8 +50,7 @@ pub(crate) struct Wire {
     bell: OwnedFd,
     rendezvous: TcpStream,
     rendezvous_is_gone: AtomicBool,
-    /// Says what this rank waits for, for others that wait for it.
-    sight: Box<dyn Fn() -> String + Send + Sync>,
+    waits: Waits,
     services: Mutex<HashMap<u64, Arc<dyn Service>>>,
     tally: Arc<Tally>,
 }
@@ -70,6 +80,11 @@ pub(crate) trait Service: Send + Sync {
 
     /// How soon it wants to look again without being told to.
     fn look_again_after(&self) -> Option<Duration>;
+
+    /// How many of its collective calls this rank has come to, if it has such.
+    fn meetings(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Wire {
@@ -79,7 +94,7 @@ impl Wire {
         places: Vec<Place>,
         segment: Arc<Segment>,
         rendezvous: TcpStream,
-        sight: Box<dyn Fn() -> String + Send + Sync>,
+        waits: Waits,
     ) -> io::Result<Wire> {
         Ok(Wire {
             me,
@@ -92,7 +107,7 @@ impl Wire {
             bell: rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             rendezvous,
             rendezvous_is_gone: AtomicBool::new(false),
-            sight,
+            waits,
             services: Mutex::default(),
             tally: Arc::default(),
         })
@@ -197,17 +212,57 @@ impl Wire {
     }
 
     /// Asks a rank what it waits for. `None` if it does not say so before the pause ends the call.
-    pub(crate) fn ask_sight(&self, job_rank: u32, pause: Pause<'_>) -> Option<String> {
+    pub(crate) fn ask_sight(&self, job_rank: u32, pause: Pause<'_>) -> Option<Vec<u8>> {
         let link = self.link(job_rank, pause).ok()?;
         let request = link.fresh_request();
         link.stage(Kind::Sight, request, |_| ());
         match link.reply(request, pause) {
-            Ok(body) => Some(String::from_utf8_lossy(&body).into_owned()),
+            Ok(body) => Some(body),
             Err(_) => {
                 link.forget(request);
                 None
             }
         }
+    }
+
+    /// As `ask_sight`, without waiting: gives the request whose answer [`sight_told`](Wire::sight_told) takes later. `None` if there
+    /// is no connection yet.
+    pub(crate) fn begin_ask_sight(&self, job_rank: u32) -> Option<u64> {
+        let link = self.open_link(job_rank)?;
+        let request = link.fresh_request();
+        link.stage(Kind::Sight, request, |_| ());
+        link.push_now();
+        Some(request)
+    }
+
+    /// The answer to a request, if it has come.
+    pub(crate) fn sight_told(&self, job_rank: u32, request: u64) -> Option<Vec<u8>> {
+        self.open_link(job_rank)?.reply_now(request)
+    }
+
+    /// Drops the answer to a request, whether it has come or will.
+    pub(crate) fn forget_sight(&self, job_rank: u32, request: u64) {
+        if let Some(link) = self.open_link(job_rank) {
+            link.forget(request);
+        }
+    }
+
+    /// Tells a rank, if there is a connection to it, that members of a team sit in different collective calls.
+    pub(crate) fn accuse(&self, job_rank: u32, accusation: &[u8]) {
+        if let Some(link) = self.open_link(job_rank) {
+            link.stage(Kind::Accused, 0, |body| drop(body.bytes(accusation)));
+            link.push_now();
+        }
+    }
+
+    /// The link to a rank, if it is open.
+    pub(crate) fn open_link(&self, job_rank: u32) -> Option<&Link> {
+        self.links[job_rank as usize].get().map(Box::as_ref).filter(|link| link.is_open())
+    }
+
+    /// How many of its collective calls this rank has come to on the service of that name.
+    pub(crate) fn meetings(&self, name: u64) -> Option<u64> {
+        self.services().get(&name).and_then(|service| service.meetings())
     }
 
     /// Lets other ranks reach a service by its name.
@@ -310,10 +365,11 @@ impl Wire {
                 }
             }
             Kind::Sight => {
-                let sight = (self.sight)();
-                Writer::new(replies, Kind::Reply, request).bytes(sight.as_bytes());
+                let sight = (self.waits.sight)();
+                Writer::new(replies, Kind::Reply, request).bytes(&sight);
                 return Ok(Progress::Done);
             }
+            Kind::Accused => (self.waits.accused)(body)?,
             Kind::Join | Kind::Table | Kind::Ended | Kind::Lost | Kind::Reply => {
                 return Err(Malformed("a rank says what is for the rendezvous, or for nobody"));
             }

@@ -9,7 +9,7 @@ mod elements;
 mod transfers;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +51,8 @@ pub(super) struct Served {
     ground: Memory,
     slice: Duration,
     state: Mutex<State>,
+    /// Fences that the owner has come to.
+    fences: AtomicU64,
     /// How many requests wait.
     waiting: AtomicUsize,
 }
@@ -171,6 +173,7 @@ impl Served {
             ground: memory,
             slice: if mapped == 1 { OWN_SLICE } else { SHARED_SLICE },
             state: Mutex::default(),
+            fences: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -178,6 +181,11 @@ impl Served {
     /// Does nothing for anybody any more: the owner of a broken window is alone with its memory afterwards.
     pub(super) fn shut(&self) {
         self.state().shut = true;
+    }
+
+    /// Says that the owner comes to the fence of this number.
+    pub(super) fn comes_to_fence(&self, number: u64) {
+        self.fences.store(number, Ordering::Relaxed); // Relaxed: read for a hint, by whoever can't go on in any case.
     }
 
     /// Tells the agent that the own words have changed, if somebody waits for that.
@@ -669,6 +677,10 @@ impl Service for Served {
         });
         state.parked = parked;
         self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
+    }
+
+    fn meetings(&self) -> Option<u64> {
+        Some(self.fences.load(Ordering::Relaxed))
     }
 
     fn look_again_after(&self) -> Option<Duration> {
