@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::dataflow::{Analysis, FileContext, Inlined, callees, calls_library, summarize};
+use crate::dataflow::{Analysis, FileContext, Inlined, calls_library, n_entries, summarize};
 use crate::finding::Finding;
 use crate::form::Form;
 use crate::model::{Model, UnitId};
@@ -287,16 +287,24 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
         program.modules.add(&parsed.tree, &parsed.model);
         program.procedures.add(&input.path, &parsed.tree, &parsed.model);
     }
-    let units: Vec<ProcedureId> = parsed
-        .iter()
-        .enumerate()
+    for (file, parsed) in (0..).zip(parsed.iter()) {
+        program.generics.add(file, &parsed.tree, &parsed.model);
+    }
+    for parsed in parsed.iter_mut() {
+        parsed.inlined = Inlined::new(&parsed.tree, &program);
+    }
+    let units: Vec<ProcedureId> = (0..)
+        .zip(parsed.iter())
         .flat_map(|(file, parsed)| {
-            parsed.model.iter().map(move |(id, _)| ProcedureId { file: file as u32, unit: id.0 })
+            parsed.model.iter().flat_map(move |(id, unit)| {
+                let entries = 0..=n_entries(&parsed.tree, unit);
+                entries.map(move |entry| ProcedureId { file, unit: id.0, entry })
+            })
         })
         .collect();
     let calls = in_parallel(&units, |&id| {
         let parsed = &parsed[id.file as usize];
-        callees(&parsed.tree, &parsed.model, &program, id)
+        parsed.inlined.callees(&parsed.tree, &parsed.model, &program, id)
     });
     let calls: BTreeMap<ProcedureId, BTreeSet<ProcedureId>> = units.iter().copied().zip(calls).collect();
     let wanted = concerned(parsed, &calls, options);
@@ -312,7 +320,7 @@ fn learn(inputs: &[Input], parsed: &mut [Parsed], options: &Options) -> Program 
             let (input, parsed) = (&inputs[id.file as usize], &parsed[id.file as usize]);
             let unit = parsed.model.unit(UnitId(id.unit));
             let place = place_of(input, &parsed.tree, unit.name.map_or(Span::at(0), |name| name.span));
-            summarize(context(id.file, parsed, &program, options), UnitId(id.unit), place)
+            summarize(context(id.file, parsed, &program, options), id, place)
         });
         program.summaries.extend(level.into_iter().zip(summaries));
     }

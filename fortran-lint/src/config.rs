@@ -33,7 +33,7 @@ enum Setting {
     Ignore(Vec<String>),
     MinLevel(Level),
     Standard(crate::options::Standard),
-    Binding(crate::dataflow::Binding),
+    Binding(crate::mpi::Binding),
     Dummies(Vec<String>),
     SyncRoutine(String),
     Macros(Vec<String>),
@@ -238,9 +238,9 @@ fn distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod test {
     use super::Config;
-    use crate::dataflow::Binding;
     use crate::finding::Level;
     use crate::form::Form;
+    use crate::mpi::Binding;
     use crate::options::{Options, Standard};
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a run was asked for. Never read from the command line here.
 
-use crate::dataflow::Binding;
 use crate::finding::Level;
 use crate::form::Form;
+use crate::mpi::Binding;
 use crate::mpi::Wrappers;
 use crate::source::Reading;
 

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::skip;
 use fortran_lint::check::check_one;
-use fortran_lint::mpi::{Class, Direction, Part, Procedure, all, find};
+use fortran_lint::mpi::{Binding, Class, Direction, Part, Promise, all, find};
 
 /// Folders that a compiler wrapper searches.
 fn folders(wrapper: &str) -> Vec<PathBuf> {
@@ -324,21 +324,6 @@ fn is_known_departure(name: &str, dummies: &[Dummy]) -> bool {
     }
 }
 
-fn outlives(row: &Procedure) -> bool {
-    matches!(
-        row.class,
-        Class::Nonblocking
-            | Class::Persistent
-            | Class::Partitioned
-            | Class::Split
-            | Class::SplitEnd
-            | Class::Transfer
-            | Class::WinCreate
-            | Class::Attach
-            | Class::SyncReg
-    )
-}
-
 #[test]
 fn the_table_agrees_with_the_fortran_modules() {
     let modules = installed(&["mpi_f08.mod", "mpi_f08_interfaces.mod"]);
@@ -377,10 +362,17 @@ fn the_table_agrees_with_the_fortran_modules() {
                 wrong.push(format!("{name}: {keywords:?} in the module, {own:?} here"));
                 continue;
             }
-            for (dummy, argument) in dummies.iter().zip(&row.arguments) {
+            if !row.bindings.has(Binding::F08) {
+                wrong.push(format!("{name} is in the module, and not in mpi_f08 by the table"));
+            }
+            for (at, (dummy, argument)) in dummies.iter().zip(&row.arguments).enumerate() {
                 let is_buffer = matches!(argument.part, Part::Buffer(_) | Part::Window | Part::Attached);
                 let keyword = argument.keyword;
-                if has_attributes && is_buffer && dummy.is_asynchronous != outlives(row) {
+                let promise = row.promise(at, Binding::F08);
+                if has_attributes && is_buffer && (promise == Promise::Unchanged) != dummy.is_intent_in {
+                    wrong.push(format!("{name}: `{keyword}` is {promise:?} by the table"));
+                }
+                if has_attributes && is_buffer && dummy.is_asynchronous != row.is_asynchronous(at) {
                     wrong.push(format!(
                         "{name}: `{keyword}` is {}ASYNCHRONOUS in the module, class {:?} here",
                         if dummy.is_asynchronous { "" } else { "not " },
@@ -454,6 +446,42 @@ fn the_oldest_and_the_newest_are_there() {
             _ => {}
         }
     }
+}
+
+/// What the bindings say differently: in MPI-1 there is no interface, in MPI-3 some names and one choice buffer are gone.
+#[test]
+fn bindings_differ_where_the_standard_lets_them() {
+    let promise = |name: &str, at: usize, binding: Binding| {
+        find(name).expect("it is in the table").promise(at, binding)
+    };
+    for (binding, expected) in [
+        (Binding::Mpif, Promise::Nothing),
+        (Binding::Unknown, Promise::Nothing),
+        (Binding::UseMpi, Promise::Unchanged),
+        (Binding::F08, Promise::Unchanged),
+    ] {
+        assert_eq!(promise("mpi_send", 0, binding), expected, "{binding:?}");
+        assert_eq!(promise("mpi_isend", 0, binding), expected, "{binding:?}");
+        assert_eq!(promise("mpi_recv", 0, binding), Promise::Nothing, "{binding:?}");
+        assert_eq!(promise("mpi_f_sync_reg", 0, binding), Promise::Nothing, "{binding:?}");
+    }
+    // Open MPI declares this one INTENT(IN) in the module `mpi`, and nowhere else.
+    assert_eq!(promise("mpi_get_address", 0, Binding::UseMpi), Promise::Unchanged);
+    assert_eq!(promise("mpi_get_address", 0, Binding::F08), Promise::Nothing);
+    for name in
+        ["mpi_address", "mpi_type_struct", "mpi_type_hindexed", "mpi_type_extent", "mpi_keyval_create"]
+    {
+        let row = find(name).expect("it is in the table");
+        assert!(row.bindings.has(Binding::Mpif) && row.bindings.has(Binding::UseMpi), "{name}");
+        assert!(!row.bindings.has(Binding::F08), "{name}");
+    }
+    // A C address in mpi_f08, which names no variable.
+    let detach = find("mpi_buffer_detach").expect("it is in the table");
+    assert_eq!(detach.arguments[0].part_in(Binding::UseMpi), Part::Released);
+    assert_eq!(detach.arguments[0].part_in(Binding::F08), Part::Other);
+    let receive = find("mpi_irecv").expect("it is in the table");
+    assert!(receive.is_asynchronous(0) && !receive.is_asynchronous(1));
+    assert!(!find("mpi_recv").expect("it is in the table").is_asynchronous(0));
 }
 
 /// A partitioned send leaves each part to the program until it is handed over, and a part that has arrived may be read.

@@ -134,6 +134,83 @@ fn receive_buffers_used_after_each_finishing_call() {
     );
 }
 
+/// A variable that holds one request after the other: a call ends the operation that it stands for at that time, and no
+/// earlier one.
+#[test]
+fn a_request_that_is_used_again_is_another_operation() {
+    let other = RECEIVE.replace("buf", "other");
+    for again in [format!("{other}\n{WAIT}"), format!("do i = 1, n\n{other}\n{WAIT}\nend do")] {
+        // Touched behind its own wait, and not behind those of the other one.
+        check_body(
+            "integer :: buf\ninteger, volatile :: other",
+            &format!("{RECEIVE}\n{WAIT}\ncall opaque(buf)\nx = buf\n{again}\ny = buf"),
+            &[],
+        );
+        check_body(
+            "integer :: buf\ninteger, volatile :: other",
+            &format!("{RECEIVE}\n{WAIT}\n{again}\ny = buf"),
+            &["warning FR02 buf: y = buf"],
+        );
+    }
+    // One of several requests may have been another one.
+    let some = "call MPI_WAIT(reqs(n), status, ierr)\ncall opaque(buf)\ncall MPI_WAITALL(2, reqs, status, ierr)\ny = buf";
+    check_body(
+        "integer :: buf",
+        &format!("{}\n{some}", RECEIVE.replace("req,", "reqs(1),")),
+        &["warning FR02 buf: y = buf because FR14"],
+    );
+    // A persistent request is started again, and is the same operation.
+    let init = RECEIVE.replace("MPI_IRECV", "MPI_RECV_INIT");
+    let start = "call MPI_START(req, ierr)";
+    check_body(
+        "integer :: buf",
+        &format!("{init}\n{start}\n{WAIT}\ncall opaque(buf)\nx = buf\n{start}\n{WAIT}\ny = buf"),
+        &["error FR02 buf: y = buf because FR14"],
+    );
+    // The windows alike, and an unlock of another target ends nothing.
+    let get = "call MPI_GET(buf, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    check_body(
+        "integer :: buf",
+        &format!("{FENCE}\n{get}\n{FENCE}\ncall opaque(buf)\nx = buf\n{FENCE}\ny = buf"),
+        &[],
+    );
+    let lock = |rank: &str| format!("call MPI_WIN_LOCK(MPI_LOCK_SHARED, {rank}, 0, win, ierr)");
+    let unlock = |rank: &str| format!("call MPI_WIN_UNLOCK({rank}, win, ierr)");
+    let (one, two) = ((lock("1"), unlock("1")), (lock("2"), unlock("2")));
+    check_body(
+        "integer :: buf",
+        &format!("{}\n{}\n{get}\n{}\ncall opaque(buf)\n{}\nx = buf", one.0, two.0, two.1, one.1),
+        &["warning FR06 buf: x = buf because FR14"],
+    );
+}
+
+/// What has no elements is neither moved nor opened.
+#[test]
+fn nothing_happens_to_buffers_without_elements() {
+    check_body("integer :: buf", &format!("{}\n{WAIT}\nx = buf", RECEIVE.replace("buf, 1", "buf, 0")), &[]);
+    check_body(
+        "integer :: buf",
+        &format!("n = 0\n{}\n{WAIT}\nx = buf", RECEIVE.replace("buf, 1", "buf, n")),
+        &[],
+    );
+    for (size, n) in [("0_MPI_ADDRESS_KIND", 0), ("size", 1)] {
+        let create = CREATE.replace("size", size);
+        let text = unit("mpif.h", "integer :: buf(4)", &format!("{create}\n{FENCE}\nx = buf(1)"));
+        assert_eq!(said(&text, &Options::default()).len(), n, "{text}");
+    }
+    // A window without memory, by the size in a variable.
+    for (size, n) in [
+        ("size = 0", 0),
+        ("size = 8", 1),
+        ("size = 0\ncall ask(size)", 1),
+        ("size = 0\nif (n > 1) size = 8", 1),
+    ] {
+        let create = CREATE.replace("buf", "0");
+        let text = unit("mpif.h", "", &format!("{size}\n{create}"));
+        assert_eq!(said(&text, &Options::default()).len(), n, "{text}");
+    }
+}
+
 // covers: REG-LINT-03
 #[test]
 fn hidden_receives_read_afterwards() {
@@ -488,6 +565,101 @@ fn an_element_concerns_its_array() {
     check_body("integer :: buf(10), other(10)", &format!("{receive}\n{WAIT}\nx = other(7)"), &[]);
 }
 
+/// A type with buffers and requests, and objects of it.
+const OBJECTS: &str = "type exchange\ninteger :: send(4), recv(4), count, one, many(2)\nend type\ntype(exchange) :: e, f, all(3)";
+
+#[test]
+fn components_are_memory_of_their_own() {
+    let receive = |buffer: &str, request: &str| {
+        format!("call MPI_IRECV({buffer}, 4, MPI_INTEGER, 0, 7, comm, {request}, ierr)")
+    };
+    let wait = |request: &str| format!("call MPI_WAIT({request}, status, ierr)");
+    let warning = |variable: &str, line: &str| format!("warning FR02 {variable}: {line}");
+    // The component that was received into, in an object and in one of an array.
+    for (buffer, request, finish, variable, line) in [
+        ("e%recv", "e%one", wait("e%one"), "e", "x = e%recv(2)"),
+        (
+            "e%recv(1)",
+            "e%many(2)",
+            "call MPI_WAITALL(2, e%many, status, ierr)".to_string(),
+            "e",
+            "x = e%recv(2)",
+        ),
+        ("all(2)%recv", "all(2)%one", wait("all(2)%one"), "all", "x = all(2)%recv(1)"),
+        ("all(i)%recv", "all(i)%one", wait("all(n)%one"), "all", "x = all(n)%recv(1)"),
+        (
+            "all(i)%recv",
+            "reqs(i)",
+            "call MPI_WAITALL(2, reqs, status, ierr)".to_string(),
+            "all",
+            "x = all(n)%recv(1)",
+        ),
+    ] {
+        check_body(
+            OBJECTS,
+            &format!("{}\n{finish}\n{line}", receive(buffer, request)),
+            &[&warning(variable, line)],
+        );
+    }
+    // Another component, another object, another element are not touched by the transfer.
+    for line in ["x = e%count", "x = e%send(1)", "e%count = 1", "x = f%recv(1)", "x = all(1)%recv(1)"] {
+        check_body(
+            OBJECTS,
+            &format!("{}\n{line}\n{}\n{line}", receive("e%recv", "e%one"), wait("e%one")),
+            &[],
+        );
+    }
+    check_body(
+        OBJECTS,
+        &format!(
+            "{}\nx = all(1)%recv(1)\n{}\nx = all(3)%recv(1)",
+            receive("all(2)%recv", "req"),
+            wait("req")
+        ),
+        &[],
+    );
+    // Nor does a sync call with another component help; one with the object does.
+    let synced = |argument: &str| {
+        format!("{}\n{}\ncall opaque({argument})\nx = e%recv(1)", receive("e%recv", "e%one"), wait("e%one"))
+    };
+    check_body(OBJECTS, &synced("e%send"), &["warning FR02 e: x = e%recv(1) because FR14"]);
+    check_body(OBJECTS, &synced("e%recv"), &[]);
+    check_body(OBJECTS, &synced("e"), &[]);
+    // The request of another object, and a component beside the request that is written meanwhile.
+    let open = format!("{}\ne%count = 3\n{}\nx = e%recv(1)", receive("e%recv", "e%one"), wait("f%one"));
+    check_body(OBJECTS, &open, &["error FR15 e: x = e%recv(1)"]);
+    let open = format!("{}\ne%recv(2) = 3\n{}", receive("e%recv", "e%one"), wait("e%one"));
+    check_body(OBJECTS, &open, &["error FR15 e: e%recv(2) = 3"]);
+    // The attribute of the object protects what is in it.
+    for attribute in ["volatile", "asynchronous"] {
+        let declared = OBJECTS.replace("type(exchange) ::", &format!("type(exchange), {attribute} ::"));
+        check_body(
+            &declared,
+            &format!("{}\n{}\nx = e%recv(1)", receive("e%recv", "e%one"), wait("e%one")),
+            &[],
+        );
+    }
+    // A window over a component.
+    let window = format!(
+        "{}\ne%count = 1\n{FENCE}\nx = e%count\n{FENCE}\nx = e%recv(1)",
+        CREATE.replace("buf", "e%recv")
+    );
+    check_body(OBJECTS, &window, &["error FR01 e: type(exchange) :: e, f, all(3)"]);
+    // Requests that the object of a caller keeps.
+    let kept = "subroutine begin(e)\nuse store\ntype(exchange) :: e\ninteger :: ierr\n".to_string()
+        + &receive("e%recv", "e%one").replace("comm", "MPI_COMM_WORLD")
+        + "\nend subroutine\nsubroutine finish(e)\nuse store\ntype(exchange) :: e\ninteger :: ierr\ncall MPI_WAIT(e%one, MPI_STATUS_IGNORE, ierr)\nend subroutine\n";
+    let store = "module store\nuse mpi\ntype exchange\ninteger :: recv(4), one\nend type\nend module\n";
+    for (line, expected) in
+        [("x = e%recv(1)", &["work.f90: warning FR02 e: x = e%recv(1)"][..]), ("x = e%one", &[])]
+    {
+        let work = format!(
+            "subroutine work(x)\nuse store\ntype(exchange) :: e\ninteger :: x\ncall begin(e)\ncall finish(e)\n{line}\nend subroutine\n"
+        );
+        common::check_files(&[("store.f90", store), ("kept.f90", &kept), ("work.f90", &work)], expected);
+    }
+}
+
 // covers: REG-LINT-25
 #[test]
 fn temporaries_as_buffers() {
@@ -604,6 +776,87 @@ fn locals_of_the_main_program_and_reads_by_reference() {
         ),
         &["warning FR02 buf: call show(buf) because FR13"],
     );
+}
+
+const ATTACH: &str = "call MPI_WIN_ATTACH(win, buf, size, ierr)";
+const DETACH: &str = "call MPI_WIN_DETACH(win, buf, ierr)";
+const DYNAMIC: &str = "call MPI_WIN_CREATE_DYNAMIC(MPI_INFO_NULL, comm, win, ierr)";
+const FREE: &str = "call MPI_WIN_FREE(win, ierr)";
+
+// covers: REG-LINT-29
+#[test]
+fn buffers_that_end_before_their_operation() {
+    // The request goes back to the caller, and the buffer does not.
+    let begin = |declaration: &str, body: &str| {
+        format!("subroutine begin(r)\nuse mpi\ninteger :: r, ierr\n{declaration}\n{body}\nend subroutine\n")
+    };
+    let receive = RECEIVE.replace("comm", "MPI_COMM_WORLD").replace("req,", "r,");
+    check_text(&begin("integer :: buf", &receive), &["error FR20 buf: end subroutine"]);
+    check_text(&begin("integer, save :: buf", &receive), &[]);
+    check_text(&begin("integer :: buf\ncommon /block/ buf", &receive), &[]);
+    let finished = format!("{receive}\ncall MPI_WAIT(r, MPI_STATUS_IGNORE, ierr)");
+    check_text(&begin("integer :: buf", &finished), &[]);
+    // On one way only: a note.
+    check_text(
+        &begin("integer :: buf", &format!("if (r > 0) then\n{receive}\nend if")),
+        &["note FR20 buf: end subroutine"],
+    );
+    // Deallocated too early, and in time.
+    let heap = "integer, allocatable, volatile :: buf(:)";
+    check_body(
+        heap,
+        &format!("allocate(buf(4))\n{RECEIVE}\ndeallocate(buf)\n{WAIT}"),
+        &["error FR20 buf: deallocate(buf)"],
+    );
+    check_body(heap, &format!("allocate(buf(4))\n{RECEIVE}\n{WAIT}\ndeallocate(buf)"), &[]);
+    // The memory of a window, made at once or attached.
+    check_body(heap, &format!("{CREATE}\ndeallocate(buf)\n{FREE}"), &["error FR20 buf: deallocate(buf)"]);
+    check_body(heap, &format!("{CREATE}\n{FREE}\ndeallocate(buf)"), &[]);
+    check_body(
+        heap,
+        &format!("{DYNAMIC}\n{ATTACH}\ndeallocate(buf)\n{DETACH}\n{FREE}"),
+        &["error FR20 buf: deallocate(buf)"],
+    );
+    check_body(heap, &format!("{DYNAMIC}\n{ATTACH}\n{DETACH}\ndeallocate(buf)\n{FREE}"), &[]);
+    check_body(heap, &format!("{DYNAMIC}\n{ATTACH}\n{FREE}\ndeallocate(buf)"), &[]);
+    // Of two attached arrays each has its own end.
+    let two = "integer, allocatable, volatile :: buf(:), other(:)";
+    check_body(
+        two,
+        &format!(
+            "{DYNAMIC}\n{ATTACH}\n{}\n{DETACH}\ndeallocate(buf, other)\n{FREE}",
+            ATTACH.replace("buf", "other")
+        ),
+        &["error FR20 other: deallocate(buf, other)"],
+    );
+    // A window that outlives the procedure.
+    let open = |declaration: &str, body: &str| {
+        format!(
+            "subroutine open(w)\nuse mpi\ninteger :: w, ierr\ninteger(kind=MPI_ADDRESS_KIND) :: size\n{declaration}\n{body}\nend subroutine\n"
+        )
+    };
+    let attach = ATTACH.replace("win,", "w,");
+    check_text(&open("integer, volatile :: buf", &attach), &["error FR20 buf: end subroutine"]);
+    check_text(
+        &open("integer, volatile :: buf", &format!("{attach}\n{}", DETACH.replace("win,", "w,"))),
+        &[],
+    );
+    // A buffer that the library sends from until it is detached.
+    let attached =
+        |body: &str| open("integer :: buf(100)", &format!("call MPI_BUFFER_ATTACH(buf, 400, ierr)\n{body}"));
+    check_text(&attached(""), &["error FR20 buf: end subroutine"]);
+    check_text(&attached("call MPI_BUFFER_DETACH(buf, w, ierr)"), &[]);
+    check_text(&attached("").replace("integer :: buf", "integer, save :: buf"), &[]);
+}
+
+/// Memory that has been taken out of its window belongs to this process alone.
+#[test]
+fn detached_memory_is_no_window() {
+    let body = |end: &str| format!("{DYNAMIC}\n{ATTACH}\n{FENCE}\n{end}\nbuf = 1\n{FENCE}\nx = buf");
+    check_body("integer, volatile :: buf", &body(DETACH), &[]);
+    check_body("integer :: buf", &body(""), &["error FR01 buf: integer :: buf", "error FR08 buf: buf = 1"]);
+    // Without protection as well: the call that takes it out names it, so that nothing is kept over it.
+    check_body("integer :: buf", &body(DETACH), &[]);
 }
 
 #[test]

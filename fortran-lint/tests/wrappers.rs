@@ -2,46 +2,9 @@
 
 mod common;
 
-use common::{Expectation, package, preprocess};
-use fortran_lint::check::{Input, check};
+use common::{Expectation, check_files, input, package, preprocess, said_of};
+use fortran_lint::check::check;
 use fortran_lint::options::Options;
-
-fn input(path: &str, text: &str) -> Input {
-    Input { path: path.to_string(), bytes: text.as_bytes().to_vec() }
-}
-
-/// What is said about files that belong together, in any order, as `file: level rule variable`.
-fn said(files: &[(&str, &str)]) -> Vec<String> {
-    let ask = |files: &[(&str, &str)]| {
-        let inputs: Vec<Input> = files.iter().map(|(path, text)| input(path, text)).collect();
-        let mut all = Vec::new();
-        for report in check(&inputs, &Options::default()) {
-            assert!(report.skipped.is_empty(), "a statement of {} was skipped", report.path);
-            for finding in &report.findings {
-                let start = report.text[..finding.span.start as usize].rfind('\n').map_or(0, |at| at + 1);
-                let line = report.text[start..].lines().next().unwrap_or_default().trim().to_string();
-                let because = match finding.because.is_empty() {
-                    true => String::new(),
-                    false => format!(" because {}", finding.because.join(" ")),
-                };
-                let (level, rule) = (finding.level.name(), finding.rule);
-                all.push(format!("{}: {level} {rule} {}: {line}{because}", report.path, finding.variable));
-            }
-        }
-        all.sort();
-        all
-    };
-    let forwards = ask(files);
-    let reversed: Vec<(&str, &str)> = files.iter().rev().copied().collect();
-    assert_eq!(forwards, ask(&reversed), "the order of the files changes nothing");
-    forwards
-}
-
-#[track_caller]
-fn check_files(files: &[(&str, &str)], expected: &[&str]) {
-    let texts: Vec<String> = files.iter().map(|(path, text)| format!("==> {path}\n{text}")).collect();
-    assert_eq!(said(files), expected, "in:\n{}", texts.join("\n"));
-}
 
 /// A unit that uses the module `halo` and receives into `buf`.
 fn user(declaration: &str, body: &str) -> String {
@@ -137,7 +100,7 @@ fn requests_come_back_through_arguments_modules_and_other_wrappers() {
         }
         // COMMON helps where the procedure with the wait can be thought to use the block.
         let common = user("integer :: buf(4)\ncommon /c/ buf", body);
-        let found = said(&[("halo.f90", HALO), ("work.f90", &common)]);
+        let found = said_of(&[("halo.f90", HALO), ("work.f90", &common)]);
         assert!(
             found.len() == 1 && found[0].starts_with("work.f90: warning FR11 buf: call finish"),
             "{found:?}"
@@ -194,7 +157,7 @@ fn names_come_through_modules_of_other_files() {
     let middle = "module middle\nuse store, only: inner => field\nend module\n";
     let through = |uses: &str| user("", body).replace("use halo\n", &format!("use halo\n{uses}\n"));
     let files = |work: &str| {
-        said(&[("store.f90", store), ("middle.f90", middle), ("halo.f90", HALO), ("work.f90", work)])
+        said_of(&[("store.f90", store), ("middle.f90", middle), ("halo.f90", HALO), ("work.f90", work)])
     };
     assert!(files(&through("use store, only: buf => field")).is_empty());
     assert!(files(&through("use middle, buf => inner")).is_empty());
@@ -208,7 +171,7 @@ fn a_wrapper_packs_what_has_gaps() {
     let declaration = "integer, asynchronous :: a(4,4)";
     for (buffer, n) in [("a(2,:)", 1), ("a(:,2)", 0), ("a(1,2)", 0), ("(a)", 1), ("a(:,1) + 1", 1)] {
         let work = user(declaration, &format!("call begin({buffer}, r)\ncall finish(r)"));
-        let found = said(&[("halo.f90", HALO), ("work.f90", &work)]);
+        let found = said_of(&[("halo.f90", HALO), ("work.f90", &work)]);
         assert_eq!(found.len(), n, "{buffer}: {found:?}");
         assert!(found.iter().all(|line| line.starts_with("work.f90: error FR16")), "{found:?}");
     }

@@ -8,11 +8,11 @@ use super::address::{HiddenBuffers, follow};
 use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intrinsic};
 use super::handle::{Copies, overlap};
 use super::inline::Inlined;
-use super::operation::{Handle, Operation, Window};
+use super::operation::{Memory, Operation, Window};
 use crate::model::{
     Flow, IsArgument, Model, Modules, Resolved, Storage, Unit, UnitId, may_be_changed_by_call,
 };
-use crate::mpi::{Class, Part};
+use crate::mpi::{Binding, Class, Promise};
 use crate::options::Options;
 use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
 use crate::program::{Actual, Certainty, Dummy, Effect, Program, Use};
@@ -35,20 +35,6 @@ pub struct FileContext<'a> {
     pub inlined: &'a Inlined,
     /// What was asked for.
     pub options: &'a Options,
-}
-
-/// By which door the unit reaches MPI.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Binding {
-    /// `include 'mpif.h'`: no interfaces.
-    Mpif,
-    /// `use mpi`
-    UseMpi,
-    /// `use mpi_f08`
-    F08,
-    /// Through something that is not seen.
-    #[default]
-    Unknown,
 }
 
 /// Whether the optimiser leaves a variable in memory.
@@ -94,7 +80,7 @@ pub struct Analysis<'a> {
     pub windows: Vec<Window>,
     /// By which door the unit reaches MPI.
     pub binding: Binding,
-    copies: Copies,
+    pub(super) copies: Copies,
     aliases: HashMap<Symbol, Symbol>,
     resolved: RefCell<HashMap<Symbol, Rc<Resolved>>>,
 }
@@ -103,7 +89,7 @@ impl<'a> Analysis<'a> {
     /// Prepares a unit; `None` when it calls nothing of interest.
     pub fn new(file: FileContext<'a>, id: UnitId) -> Option<Analysis<'a>> {
         let unit = file.model.unit(id);
-        (calls_library(file.tree, unit, file.options) || has_effects(file, unit))
+        (calls_library(file.tree, unit, file.options) || file.inlined.has_effects(id))
             .then(|| Analysis::whole(file, id))
     }
 
@@ -111,7 +97,8 @@ impl<'a> Analysis<'a> {
     pub fn whole(file: FileContext<'a>, id: UnitId) -> Analysis<'a> {
         let unit = file.model.unit(id);
         let flow = Flow::new(file.tree, unit);
-        let Events { events, starts, calls, aliases } = Collector::new(file, id).collect(&flow);
+        let binding = binding(file, id);
+        let Events { events, starts, calls, aliases } = Collector::new(file, id, binding).collect(&flow);
         let copies = Copies::new(file, id, &flow);
         let mut analysis = Analysis {
             file,
@@ -124,7 +111,7 @@ impl<'a> Analysis<'a> {
             hidden: HiddenBuffers::default(),
             operations: Vec::new(),
             windows: Vec::new(),
-            binding: binding(file, id),
+            binding,
             copies,
             aliases,
             resolved: RefCell::new(HashMap::new()),
@@ -238,122 +225,31 @@ impl<'a> Analysis<'a> {
         Step::On
     }
 
-    /// All calls of a class that can happen behind an event.
-    pub fn calls_behind(&self, from: u32, wanted: impl Fn(&Call) -> bool) -> Vec<u32> {
-        let mut found = Vec::new();
-        self.walk(from, |_, event| {
-            if let EventKind::Call(call) = event.kind
-                && wanted(&self.calls[call as usize])
-            {
-                found.push(call);
-            }
-            Step::On
-        });
-        found
-    }
-
-    /// Whether two handles can be the same.
-    pub fn may_be_same(&self, one: ExprId, other: ExprId) -> bool {
-        self.copies.may_be_same(self.file.tree, one, other)
-    }
-
-    /// Whether a call ends an operation, perhaps.
-    pub fn finishes(&self, call: &Call, operation: &Operation) -> bool {
-        let Some(procedure) = call.procedure else { return false };
-        match operation.handle {
-            Handle::Request(request) => {
-                matches!(procedure.class, Class::Finish | Class::FinishSome | Class::Test)
-                    && call
-                        .parts()
-                        .filter(|(part, _)| matches!(part, Part::Request | Part::Requests))
-                        .any(|(_, own)| self.may_be_same(own, request))
-            }
-            Handle::Window(window) => {
-                let ends = matches!(
-                    procedure.class,
-                    Class::Fence | Class::Complete | Class::Unlock | Class::Flush | Class::WinFree
-                );
-                let names_window = call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window));
-                // The barrier of the proposal is one for all windows.
-                let is_window_barrier =
-                    procedure.class == Class::Barrier && self.name(call.name).starts_with("rma_");
-                (ends && names_window) || is_window_barrier
-            }
-            Handle::None => operation.is_transfer && self.ends_events(call, procedure.class),
-        }
-    }
-
-    /// Whether a call completes the caller's own events of Put/Get/Offer: an offer, or the wait for one.
-    fn ends_events(&self, call: &Call, class: Class) -> bool {
-        let requests = || call.parts().filter(|(part, _)| matches!(part, Part::Request | Part::Requests));
-        let is_of_offer = |request: ExprId| {
-            self.operations.iter().any(|other| {
-                other.is_offer
-                    && matches!(other.handle, Handle::Request(own) if self.may_be_same(own, request))
-            })
-        };
-        match class {
-            Class::Offer => true,
-            Class::Finish | Class::FinishSome | Class::Test => {
-                requests().any(|(_, request)| is_of_offer(request))
-            }
-            _ => false,
-        }
-    }
-
-    /// Whether a call synchronizes a window.
-    pub fn synchronizes(&self, call: &Call, window: &Window) -> bool {
-        let Some(procedure) = call.procedure else { return false };
-        match procedure.class {
-            Class::Barrier => true,
-            Class::Fence
-            | Class::Post
-            | Class::Access
-            | Class::Complete
-            | Class::Wait
-            | Class::WaitTest
-            | Class::Lock
-            | Class::Unlock
-            | Class::Flush
-            | Class::WinSync => call.part(Part::Win).is_some_and(|own| self.may_be_same(own, window.handle)),
-            _ => false,
-        }
-    }
-
-    /// Whether a synchronization lets others see the window.
-    pub fn opens(&self, call: &Call, window: &Window) -> bool {
-        let class = call.procedure.map(|procedure| procedure.class);
-        matches!(class, Some(Class::Fence | Class::Post | Class::Unlock | Class::WinSync | Class::Barrier))
-            && self.synchronizes(call, window)
-    }
-
     /// Whether behind this event every register copy of the variable is stale to the compiler, too.
-    pub fn shields_load(&self, event: &Event, variable: Symbol) -> bool {
-        let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
-        if own != variable {
+    pub fn shields_load(&self, event: &Event, memory: Memory) -> bool {
+        let EventKind::Pass { to, .. } = event.kind else { return false };
+        if !self.concerns(event, memory) {
             return false;
         }
         match to {
             PassedTo::User(call) => self.reloads_behind(call, event),
             PassedTo::Library(call, _) if self.is_read_only(call, event) => false,
-            PassedTo::Library(call, part) => match part {
-                // Open MPI declares that dummy INTENT(IN) in its module `mpi`.
-                Part::Location => self.binding_of(call) != Binding::UseMpi,
-                Part::Buffer(direction) => {
-                    let is_sync = self.class_of(call) == Some(Class::SyncReg);
-                    is_sync
-                        || direction.writes()
-                        || matches!(self.binding_of(call), Binding::Mpif | Binding::Unknown)
-                }
-                _ => true,
-            },
+            PassedTo::Library(call, _) => !self.is_unchanged(call, event),
         }
     }
 
+    /// Whether the interface by which a call reaches the library promises not to change an argument.
+    fn is_unchanged(&self, call: u32, event: &Event) -> bool {
+        let record = &self.calls[call as usize];
+        let at = event.place().and_then(|place| record.args.iter().position(|arg| *arg == Some(place)));
+        let (Some(procedure), Some(at)) = (record.procedure, at) else { return false };
+        procedure.promise(at, self.binding_of(call)) == Promise::Unchanged
+    }
+
     /// Whether before this event the variable's newest value must be in memory.
-    pub fn shields_store(&self, event: &Event, variable: Symbol) -> bool {
-        let EventKind::Pass { variable: own, to, .. } = event.kind else { return false };
-        own == variable
+    pub fn shields_store(&self, event: &Event, memory: Memory) -> bool {
+        let EventKind::Pass { to, .. } = event.kind else { return false };
+        self.concerns(event, memory)
             && match to {
                 PassedTo::User(call) => {
                     self.is_opaque(&self.calls[call as usize])
@@ -366,11 +262,13 @@ impl<'a> Analysis<'a> {
     /// Whether the compiler cannot look into the procedure.
     pub fn is_opaque(&self, call: &Call) -> bool {
         let name = self.name(call.name);
+        let program = self.file.program;
         let Options { dummies, sync_routine, .. } = self.file.options;
         if dummies.iter().chain(sync_routine).any(|dummy| dummy.eq_ignore_ascii_case(name)) {
             return true;
         }
-        !self.file.program.procedures.has(name) && !is_intrinsic(name)
+        let is_seen = call.callee.is_some() || program.procedures.has(name) || program.generics.has(name);
+        !is_seen && !is_intrinsic(name)
     }
 
     /// Whether the compiler must load a variable again behind a call of a procedure of the program or of an unknown
@@ -396,7 +294,7 @@ impl<'a> Analysis<'a> {
 
     /// By which door a call reaches the library.
     pub fn binding_of(&self, call: u32) -> Binding {
-        self.effect(call).map_or(self.binding, |effect| effect.binding)
+        self.calls[call as usize].binding
     }
 
     /// The dummy argument that stands for the actual argument of an event, where the procedure is summed up.
@@ -450,6 +348,14 @@ impl<'a> Analysis<'a> {
         overlap(self.file.tree, one, other)
     }
 
+    fn has_subscripts(&self, place: ExprId) -> bool {
+        match self.file.tree.expr(place).kind {
+            ExprKind::Reference { .. } => true,
+            ExprKind::Component { base, .. } => self.has_subscripts(base),
+            _ => false,
+        }
+    }
+
     /// Whether the designator is the whole variable, or its first element, which by custom stands for it.
     pub fn is_whole(&self, place: ExprId) -> bool {
         let tree = self.file.tree;
@@ -460,8 +366,12 @@ impl<'a> Analysis<'a> {
                     ExprKind::Section { low: None, high: None, stride: None } => true,
                     _ => tree.int(*arg) == Some(1),
                 };
-                matches!(tree.expr(base).kind, ExprKind::Name(_)) && tree.list(args).iter().all(is_start)
+                !matches!(tree.expr(base).kind, ExprKind::Reference { .. })
+                    && self.is_whole(base)
+                    && tree.list(args).iter().all(is_start)
             }
+            // A component of one object.
+            ExprKind::Component { base, .. } => !self.has_subscripts(base),
             _ => false,
         }
     }
@@ -469,21 +379,15 @@ impl<'a> Analysis<'a> {
 
 /// Whether a unit calls the library itself, or makes a pointer from an address.
 pub fn calls_library(tree: &Tree, unit: &Unit, options: &Options) -> bool {
-    called(tree, unit).any(|(_, name)| options.wrappers.concerns(name) || name == "c_f_pointer")
+    called(tree, unit).any(|name| options.wrappers.concerns(name) || name == "c_f_pointer")
 }
 
-/// Whether it calls procedures that call the library for it.
-fn has_effects(file: FileContext<'_>, unit: &Unit) -> bool {
-    called(file.tree, unit)
-        .any(|(procedure, _)| file.inlined.of(procedure).is_some_and(|inlined| !inlined.effects.is_empty()))
-}
-
-fn called<'a>(tree: &'a Tree, unit: &'a Unit) -> impl Iterator<Item = (ExprId, &'a str)> {
+fn called<'a>(tree: &'a Tree, unit: &'a Unit) -> impl Iterator<Item = &'a str> {
     unit.body.iter().filter_map(|step| {
         let crate::model::Step::Statement(i) = step else { return None };
         let StatementKind::Call { procedure, .. } = tree.statements[*i as usize].kind else { return None };
         let ExprKind::Name(name) = tree.expr(procedure).kind else { return None };
-        Some((procedure, tree.symbols.name(name)))
+        Some(tree.symbols.name(name))
     })
 }
 

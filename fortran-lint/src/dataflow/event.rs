@@ -6,7 +6,7 @@ use rma_source::Span;
 
 use super::FileContext;
 use crate::model::{Flow, Resolved, UnitId};
-use crate::mpi::{Part, Procedure};
+use crate::mpi::{Binding, Part, Procedure};
 use crate::parse::{BlockKind, DoKind, ExprId, ExprKind, IoKind, List, StatementKind, Symbol, Tree};
 use crate::program::{Actual, ProcedureId, Summary};
 
@@ -117,6 +117,8 @@ pub struct Call {
     pub event: u32,
     /// The procedure of the program that is called, where it was summed up.
     pub callee: Option<ProcedureId>,
+    /// By which door it reaches the library, if it does.
+    pub binding: Binding,
     /// For a library call that a procedure of the program makes: the call of that procedure, and which effect it is.
     pub within: Option<(u32, u32)>,
 }
@@ -125,7 +127,8 @@ impl Call {
     /// The arguments with their parts.
     pub fn parts(&self) -> impl Iterator<Item = (Part, ExprId)> {
         let arguments = self.procedure.map_or(&[][..], |procedure| procedure.arguments.as_slice());
-        arguments.iter().zip(&self.args).filter_map(|(argument, arg)| arg.map(|arg| (argument.part, arg)))
+        let parts = arguments.iter().map(|argument| argument.part_in(self.binding));
+        parts.zip(&self.args).filter_map(|(part, arg)| arg.map(|arg| (part, arg)))
     }
 
     /// The first argument that plays a part.
@@ -331,15 +334,16 @@ pub(super) struct Collector<'a> {
     file: FileContext<'a>,
     tree: &'a Tree,
     unit: UnitId,
+    binding: Binding,
     resolved: HashMap<Symbol, Resolved>,
     out: Events,
     node: u32,
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(file: FileContext<'a>, unit: UnitId) -> Collector<'a> {
+    pub(super) fn new(file: FileContext<'a>, unit: UnitId, binding: Binding) -> Collector<'a> {
         let tree = file.tree;
-        Collector { file, tree, unit, resolved: HashMap::new(), out: Events::default(), node: 0 }
+        Collector { file, tree, unit, binding, resolved: HashMap::new(), out: Events::default(), node: 0 }
     }
 
     pub(super) fn collect(mut self, flow: &Flow) -> Events {
@@ -530,7 +534,8 @@ impl<'a> Collector<'a> {
         if INQUIRIES.binary_search(&text).is_ok() {
             return;
         }
-        let is_known_function = self.resolve(name).variable.is_some() && !is_intrinsic(text);
+        let is_known_function = self.file.inlined.of(base).is_some()
+            || (self.resolve(name).variable.is_some() && !is_intrinsic(text));
         if is_known_function {
             self.user_call(name, base, args);
         } else {
@@ -575,8 +580,12 @@ impl<'a> Collector<'a> {
 
     fn call(&mut self, procedure: ExprId, args: List) {
         let tree = self.tree;
-        let Some(name) = tree.root(procedure) else { return };
-        let is_plain = matches!(tree.expr(procedure).kind, ExprKind::Name(_));
+        let (name, is_plain) = match tree.expr(procedure).kind {
+            // What is bound to a type, or a procedure pointer of an object.
+            ExprKind::Component { name, .. } => (Some(name), false),
+            _ => (tree.root(procedure), matches!(tree.expr(procedure).kind, ExprKind::Name(_))),
+        };
+        let Some(name) = name else { return };
         match self.file.options.wrappers.find(tree.symbols.name(name)).filter(|_| is_plain) {
             Some(known) => self.library_call(name, tree.span(procedure), known, args),
             None => self.user_call(name, procedure, args),
@@ -605,7 +614,7 @@ impl<'a> Collector<'a> {
         }
         let call = self.begin_call(name, Some(known), span);
         for (i, arg) in ordered.iter().enumerate() {
-            let part = known.arguments.get(i).map_or(Part::Other, |argument| argument.part);
+            let part = known.arguments.get(i).map_or(Part::Other, |argument| argument.part_in(self.binding));
             if let Some(arg) = arg {
                 self.argument(*arg, PassedTo::Library(call, part));
             }
@@ -646,8 +655,10 @@ impl<'a> Collector<'a> {
         for (i, (effect, args)) in summary.effects.iter().zip(&inlined.effects).enumerate() {
             let made = self.begin_call(name, Some(effect.procedure), span);
             self.out.calls[made as usize].within = Some((call, i as u32));
+            self.out.calls[made as usize].binding = effect.binding;
             for (at, &arg) in args.iter().enumerate() {
-                let part = effect.procedure.arguments.get(at).map_or(Part::Other, |argument| argument.part);
+                let argument = effect.procedure.arguments.get(at);
+                let part = argument.map_or(Part::Other, |argument| argument.part_in(effect.binding));
                 if let (Some(arg), Some(root)) = (arg, arg.and_then(|arg| tree.root(arg))) {
                     let variable = self.name_of(root);
                     let to = PassedTo::Library(made, part);
@@ -667,6 +678,7 @@ impl<'a> Collector<'a> {
             span,
             event: 0,
             callee: None,
+            binding: self.binding,
             within: None,
         });
         (self.out.calls.len() - 1) as u32

@@ -22,6 +22,7 @@ impl Copies {
             if let StatementKind::Assignment { target, value } = tree.statements[statement as usize].kind
                 && let (Some(to), Some(from)) = (tree.root(target), tree.root(value))
                 && to != from
+                && !is_result(file, value)
             {
                 copies.join(to, from);
             }
@@ -62,6 +63,11 @@ impl Copies {
         name
     }
 
+    /// Whether one of two names is a copy of the other.
+    pub(super) fn are_copies(&self, one: Symbol, other: Symbol) -> bool {
+        self.leader(one) == self.leader(other)
+    }
+
     fn join(&mut self, one: Symbol, other: Symbol) {
         let (one, other) = (self.leader(one), self.leader(other));
         if one != other {
@@ -79,12 +85,39 @@ impl Copies {
     }
 }
 
+/// Whether a value comes from a function whose result stands for what it has started.
+fn is_result(file: FileContext<'_>, value: ExprId) -> bool {
+    match file.tree.expr(value).kind {
+        ExprKind::Reference { base, .. } => file.inlined.of(base).is_some(),
+        _ => false,
+    }
+}
+
 /// Whether two designators of one variable can name the same place.
 pub(super) fn overlap(tree: &Tree, one: ExprId, other: ExprId) -> bool {
     let (one, other) = (parts(tree, one), parts(tree, other));
     one.iter().zip(&other).all(|(a, b)| match (a, b) {
         (Part::Component(a), Part::Component(b)) => a == b,
         (Part::Subscripts(a), Part::Subscripts(b)) => may_meet(tree, *a, *b),
+        _ => true,
+    })
+}
+
+/// Whether two designators lead to the same object, or to elements of the same array.
+pub(super) fn may_concern(tree: &Tree, one: ExprId, other: ExprId) -> bool {
+    // Names of ASSOCIATE stand for parts.
+    if tree.root(one) != tree.root(other) {
+        return true;
+    }
+    let (one, other) = (parts(tree, one), parts(tree, other));
+    let is_inner =
+        |parts: &[Part], i: usize| parts[i + 1..].iter().any(|part| matches!(part, Part::Component(_)));
+    one.iter().zip(&other).enumerate().all(|(i, pair)| match pair {
+        (Part::Component(a), Part::Component(b)) => a == b,
+        // Elements of an array of objects are objects of their own.
+        (Part::Subscripts(a), Part::Subscripts(b)) if is_inner(&one, i) && is_inner(&other, i) => {
+            may_meet(tree, *a, *b)
+        }
         _ => true,
     })
 }

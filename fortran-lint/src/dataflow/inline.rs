@@ -1,19 +1,24 @@
 //! The library calls that procedures make for their callers, written down at the calls of those procedures. Never knows
 //! what they mean.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rma_source::Span;
 
+use super::sites::sites;
 use crate::model::{Model, UnitId};
-use crate::parse::{ExprId, ExprKind, List, Literal, StatementKind, Symbol, Tree};
-use crate::program::{Actual, ProcedureId, Program, Seen, Summary};
+use crate::parse::{Attributes, ExprId, ExprKind, Literal, Symbol, Tree};
+use crate::program::{Actual, ProcedureId, Program, Summary};
 
 /// For each call, by the expression that names the procedure: whom it calls, and the arguments of the library calls
 /// made for it.
 #[derive(Clone, Default, Debug)]
 pub struct Inlined {
+    /// Names in this file of functions that do more than compute a value.
+    acting: HashSet<Symbol>,
     calls: HashMap<ExprId, InlinedCall>,
+    /// Units whose calls make library calls for them.
+    with_effects: HashSet<UnitId>,
     shared: HashMap<Box<str>, ExprId>,
 }
 
@@ -31,9 +36,21 @@ pub struct InlinedCall {
 }
 
 impl Inlined {
+    /// Nothing yet, for a file of a program whose procedures are known.
+    pub fn new(tree: &Tree, program: &Program) -> Inlined {
+        let acts = |name: &str| program.procedures.acts(name) || program.generics.has(name);
+        let acting = tree.symbols.all().filter(|(_, name)| acts(name)).map(|(symbol, _)| symbol);
+        Inlined { acting: acting.collect(), ..Inlined::default() }
+    }
+
     /// What the call whose procedure is named by this expression brings.
     pub fn of(&self, procedure: ExprId) -> Option<&InlinedCall> {
         self.calls.get(&procedure)
+    }
+
+    /// Whether procedures make library calls for a unit.
+    pub fn has_effects(&self, unit: UnitId) -> bool {
+        self.with_effects.contains(&unit)
     }
 
     /// All calls of procedures that were summed up, by the expressions that name these.
@@ -46,23 +63,45 @@ impl Inlined {
         self.shared.iter().map(|(name, id)| (&**name, *id))
     }
 
+    /// The procedures that a unit can call.
+    pub fn callees(
+        &self,
+        tree: &Tree,
+        model: &Model,
+        program: &Program,
+        id: ProcedureId,
+    ) -> BTreeSet<ProcedureId> {
+        let sites = sites(tree, model, program, &self.acting, id);
+        sites.into_iter().flat_map(|site| site.callees).collect()
+    }
+
     /// Writes down what the calls of one unit bring.
     pub fn add_unit(&mut self, tree: &mut Tree, model: &Model, program: &Program, id: ProcedureId) {
-        for (expr, name, args) in calls_of(tree, model, program, UnitId(id.unit)) {
-            let seen = program.procedures.find(&program.modules, id.file, tree, model, UnitId(id.unit), name);
-            let Seen::Procedure(callee) = seen else { continue };
-            let Some(summary) = program.summaries.get(&callee) else { continue };
-            let args = ordered(tree, summary, args);
-            let effects = summary
+        for site in sites(tree, model, program, &self.acting, id) {
+            let Some((callee, summary)) = choose(tree, program, &site.callees, &site.args) else { continue };
+            let args = ordered(tree, summary, &site.args);
+            let effects: Vec<Vec<Option<ExprId>>> = summary
                 .effects
                 .iter()
-                .map(|effect| effect.args.iter().map(|actual| self.actual(tree, actual, &args)).collect())
+                .map(|effect| {
+                    let actuals = effect.args.iter();
+                    actuals.map(|actual| self.actual(tree, actual, &args, site.result)).collect()
+                })
                 .collect();
-            self.calls.insert(expr, InlinedCall { caller: UnitId(id.unit), callee, args, effects });
+            if !summary.effects.is_empty() {
+                self.with_effects.insert(UnitId(id.unit));
+            }
+            self.calls.insert(site.procedure, InlinedCall { caller: UnitId(id.unit), callee, args, effects });
         }
     }
 
-    fn actual(&mut self, tree: &mut Tree, actual: &Actual, args: &[Option<ExprId>]) -> Option<ExprId> {
+    fn actual(
+        &mut self,
+        tree: &mut Tree,
+        actual: &Actual,
+        args: &[Option<ExprId>],
+        result: Option<ExprId>,
+    ) -> Option<ExprId> {
         match actual {
             Actual::Dummy(position, path) => {
                 let arg = args.get(*position as usize).copied().flatten()?;
@@ -72,6 +111,7 @@ impl Inlined {
                 let root = self.named(tree, name);
                 Some(component(tree, root, path))
             }
+            Actual::Result(path) => Some(component(tree, result?, path)),
             Actual::Constant(name) => Some(self.named(tree, name)),
             Actual::Number(value) => Some(tree.add(ExprKind::Literal(Literal::Int(*value)), Span::default())),
             Actual::Own => None,
@@ -89,6 +129,50 @@ impl Inlined {
     }
 }
 
+/// The procedure that a call means: the only one, or the first of several that fit the arguments and do the same for their
+/// callers.
+fn choose<'p>(
+    tree: &Tree,
+    program: &'p Program,
+    callees: &[ProcedureId],
+    args: &[ExprId],
+) -> Option<(ProcedureId, &'p Summary)> {
+    let summed = callees.iter().map(|id| Some((*id, program.summaries.get(id)?)));
+    let summed: Option<Vec<(ProcedureId, &Summary)>> = summed.collect();
+    let mut fitting = summed?;
+    if fitting.len() > 1 {
+        fitting.retain(|(_, summary)| fits(tree, summary, args));
+    }
+    let &(id, first) = fitting.first()?;
+    let is_same = |other: &Summary| {
+        let shields = |summary: &Summary| -> Vec<bool> {
+            summary.dummies.iter().map(|dummy| dummy.usage.is_shielded).collect()
+        };
+        other.effects == first.effects
+            && other.calls_unknown == first.calls_unknown
+            && other.blocks == first.blocks
+            && shields(other) == shields(first)
+    };
+    fitting.iter().all(|(_, other)| is_same(other)).then_some((id, first))
+}
+
+/// Whether a procedure takes so many arguments of such names.
+fn fits(tree: &Tree, summary: &Summary, args: &[ExprId]) -> bool {
+    let mut is_given = vec![false; summary.dummies.len()];
+    for (i, &arg) in args.iter().enumerate() {
+        let at = match tree.expr(arg).kind {
+            ExprKind::Keyword { name, .. } => summary.position(tree.symbols.name(name)),
+            _ => Some(i),
+        };
+        match at.and_then(|at| is_given.get_mut(at)) {
+            Some(given) => *given = true,
+            None => return false,
+        }
+    }
+    let is_optional = |at: usize| summary.dummies[at].attributes.has(Attributes::OPTIONAL);
+    is_given.iter().enumerate().all(|(at, &given)| given || is_optional(at))
+}
+
 /// `a%b%c` from `a` and the names behind it, in the place of `a`.
 fn component(tree: &mut Tree, root: ExprId, path: &[Box<str>]) -> ExprId {
     let span = tree.span(root);
@@ -99,9 +183,9 @@ fn component(tree: &mut Tree, root: ExprId, path: &[Box<str>]) -> ExprId {
 }
 
 /// The arguments in the order of the dummies.
-fn ordered(tree: &Tree, summary: &Summary, args: List) -> Vec<Option<ExprId>> {
-    let mut ordered = vec![None; summary.dummies.len().max(tree.list(args).len())];
-    for (i, &arg) in tree.list(args).iter().enumerate() {
+fn ordered(tree: &Tree, summary: &Summary, args: &[ExprId]) -> Vec<Option<ExprId>> {
+    let mut ordered = vec![None; summary.dummies.len().max(args.len())];
+    for (i, &arg) in args.iter().enumerate() {
         match tree.expr(arg).kind {
             ExprKind::Keyword { name, value } => {
                 if let Some(at) = summary.position(tree.symbols.name(name)) {
@@ -113,37 +197,4 @@ fn ordered(tree: &Tree, summary: &Summary, args: List) -> Vec<Option<ExprId>> {
         }
     }
     ordered
-}
-
-/// The procedures that a unit calls.
-pub fn callees(tree: &Tree, model: &Model, program: &Program, id: ProcedureId) -> BTreeSet<ProcedureId> {
-    let mut names: Vec<Symbol> =
-        calls_of(tree, model, program, UnitId(id.unit)).into_iter().map(|(_, name, _)| name).collect();
-    names.sort_unstable();
-    names.dedup();
-    let found = names
-        .into_iter()
-        .map(|name| program.procedures.find(&program.modules, id.file, tree, model, UnitId(id.unit), name));
-    found
-        .filter_map(|seen| match seen {
-            Seen::Procedure(callee) => Some(callee),
-            Seen::Unknown => None,
-        })
-        .collect()
-}
-
-/// The calls of a unit whose names the sources define: the expression that names the procedure, and the arguments.
-fn calls_of(tree: &Tree, model: &Model, program: &Program, id: UnitId) -> Vec<(ExprId, Symbol, List)> {
-    let mut calls = Vec::new();
-    for step in &model.unit(id).body {
-        let crate::model::Step::Statement(i) = step else { continue };
-        let statement = &tree.statements[*i as usize];
-        if let StatementKind::Call { procedure, args } = statement.kind
-            && let ExprKind::Name(name) = tree.expr(procedure).kind
-            && program.procedures.has(tree.symbols.name(name))
-        {
-            calls.push((procedure, name, args));
-        }
-    }
-    calls
 }

@@ -1,10 +1,10 @@
 //! Whether operations are open at each event, on some way or on every way. Never reports.
 
 use super::event::{Call, Event, EventKind, PassedTo};
-use super::{Analysis, Handle, Operation, Phase};
+use super::{Analysis, Handle, Memory, Operation, Phase};
 use crate::model::Storage;
-use crate::mpi::{Class, Part};
-use crate::parse::{ExprId, Symbol};
+use crate::mpi::Class;
+use crate::parse::Symbol;
 use crate::program::Certainty;
 
 /// States in which an operation can be, as a set.
@@ -109,20 +109,31 @@ impl Analysis<'_> {
                 (Change::Closes, Certainty::Perhaps) => Change::MayClose,
                 (change, _) => change,
             },
-            EventKind::Pass { variable, to: PassedTo::User(call), .. } => {
-                let is_handle = self.handle_root(operation.handle) == Some(variable);
+            EventKind::Pass { to: PassedTo::User(call), .. } => {
                 let usage = self.usage(call, event);
-                match is_handle && (usage.is_written || usage.is_given_away) {
+                match self.concerns_handle(event, operation.handle)
+                    && (usage.is_written || usage.is_given_away)
+                {
                     true => Change::MayClose,
                     false => Change::None,
                 }
             }
             // The handle is overwritten, so that later calls say nothing about this operation.
-            EventKind::Write { variable, .. } if self.handle_root(operation.handle) == Some(variable) => {
-                Change::MayClose
+            EventKind::Write { place, .. } if self.concerns_handle(event, operation.handle) => {
+                // A function result that is the handle itself.
+                let is_given = self.calls[operation.call as usize].within.is_some()
+                    && matches!(operation.handle, Handle::Request(own) | Handle::Window(own) if own == place);
+                if is_given { Change::None } else { Change::MayClose }
             }
             _ => Change::None,
         }
+    }
+
+    /// Whether an event touches the request or the window of an operation.
+    pub fn concerns_handle(&self, event: &Event, handle: Handle) -> bool {
+        let (Handle::Request(place) | Handle::Window(place)) = handle else { return false };
+        let root = self.file.tree.root(place);
+        root.is_some_and(|variable| self.concerns(event, Memory { variable, place: Some(place) }))
     }
 
     /// The variable that holds the request or the window of an operation.
@@ -135,17 +146,12 @@ impl Analysis<'_> {
 
     fn change_by_call(&self, operation: &Operation, id: u32) -> Change {
         let call = &self.calls[id as usize];
-        let names_request = |request: ExprId| {
-            call.parts().any(|(part, own)| {
-                matches!(part, Part::Request | Part::Requests) && self.may_be_same(own, request)
-            })
-        };
         match operation.phase {
             Phase::FromCall if id == operation.call => return Change::Opens,
             Phase::FromStart => {
                 if let Handle::Request(request) = operation.handle
                     && self.class_of(id) == Some(Class::Start)
-                    && names_request(request)
+                    && self.names_request(id, request)
                 {
                     return Change::Opens;
                 }
@@ -169,13 +175,13 @@ impl Analysis<'_> {
             return if is_certain { Change::Closes } else { Change::MayClose };
         }
         match operation.handle {
-            Handle::Request(request) if names_request(request) => Change::MayClose,
+            Handle::Request(request) if self.names_request(id, request) => Change::MayClose,
             _ => Change::None,
         }
     }
 
-    /// Whether a flush certainly concerns the target of a transfer.
-    fn flushes(&self, flush: &Call, operation: &Operation) -> bool {
+    /// Whether a flush or an unlock certainly concerns the target of a transfer.
+    pub(super) fn flushes(&self, flush: &Call, operation: &Operation) -> bool {
         let target = self.calls[operation.call as usize].named("target_rank");
         match (flush.named("rank"), target) {
             (None, _) => true,

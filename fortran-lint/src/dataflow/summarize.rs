@@ -1,22 +1,45 @@
 //! Sums a procedure up for its callers. Never looks at a caller.
 
 use super::event::{Call, Event, EventKind, PassedTo};
-use super::{Analysis, FileContext, Step};
-use crate::model::UnitId;
+use super::{Analysis, FileContext, Memory, Step};
+use crate::model::{Unit, UnitId};
 use crate::mpi::{self, Class, Part};
-use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
-use crate::program::{Actual, Certainty, Dummy, Effect, Summary, Use};
+use crate::parse::{Attributes, ExprId, ExprKind, Name, StatementKind, Symbol, Tree, UnitKind};
+use crate::program::{Actual, Certainty, Dummy, Effect, ProcedureId, Summary, Use};
 
 /// A procedure that does more library calls for its caller than this is summed up without the rest.
 const EFFECTS_MAX: usize = 64;
 
-/// Sums one procedure up. `place` says where it stands.
-pub fn summarize(file: FileContext<'_>, id: UnitId, place: String) -> Summary {
-    let a = Analysis::whole(file, id);
-    let dummies = header_dummies(&a);
+/// How many ENTRY statements a unit has.
+pub fn n_entries(tree: &Tree, unit: &Unit) -> u32 {
+    entries(tree, unit).count() as u32
+}
+
+fn entries<'a>(tree: &'a Tree, unit: &'a Unit) -> impl Iterator<Item = &'a [Name]> {
+    unit.body.iter().filter_map(|step| {
+        let crate::model::Step::Statement(i) = step else { return None };
+        match &tree.statements[*i as usize].kind {
+            StatementKind::Entry { dummies, .. } => Some(dummies.as_slice()),
+            _ => None,
+        }
+    })
+}
+
+/// Sums one procedure up, as it is from one of its doors. `place` says where it stands.
+pub fn summarize(file: FileContext<'_>, id: ProcedureId, place: String) -> Summary {
+    let mut a = Analysis::whole(file, UnitId(id.unit));
+    let has_doors = a.flow.entries.len() > 1;
+    if let (true, Some(&door)) = (has_doors, a.flow.entries.get(id.entry as usize)) {
+        a.flow.entries = vec![door];
+    }
+    let reached = has_doors.then(|| reached(&a));
+    let is_reached =
+        |call: u32| reached.as_ref().is_none_or(|reached| reached[a.calls[call as usize].event as usize]);
+    let dummies = dummies_of(&a, id.entry);
     let mut effects = Vec::new();
     for call in 0..a.calls.len() as u32 {
         if effects.len() < EFFECTS_MAX
+            && is_reached(call)
             && let Some(effect) = effect(&a, &dummies, call)
         {
             effects.push(effect);
@@ -35,8 +58,23 @@ pub fn summarize(file: FileContext<'_>, id: UnitId, place: String) -> Summary {
     }
 }
 
-/// The dummy arguments of the header, not those of ENTRY statements.
-fn header_dummies(a: &Analysis<'_>) -> Vec<Symbol> {
+/// The events that can happen when the procedure is entered by its first door.
+fn reached(a: &Analysis<'_>) -> Vec<bool> {
+    let mut reached = vec![false; a.events.len()];
+    a.can_bypass(|i, _| {
+        reached[i as usize] = true;
+        false
+    });
+    reached
+}
+
+/// The dummy arguments of the header, or of an ENTRY statement.
+fn dummies_of(a: &Analysis<'_>, entry: u32) -> Vec<Symbol> {
+    if let Some(before) = entry.checked_sub(1) {
+        let mut entries = entries(a.file.tree, a.unit);
+        let dummies = entries.nth(before as usize).unwrap_or_default();
+        return dummies.iter().map(|dummy| dummy.symbol).collect();
+    }
     let Some(crate::model::Step::Statement(i)) = a.unit.body.first() else { return Vec::new() };
     match &a.file.tree.statements[*i as usize].kind {
         StatementKind::Unit { dummies, .. } => dummies.iter().map(|dummy| dummy.symbol).collect(),
@@ -80,13 +118,16 @@ fn effect(a: &Analysis<'_>, dummies: &[Symbol], id: u32) -> Option<Effect> {
     for (argument, arg) in procedure.arguments.iter().zip(&call.args) {
         args.push(match (arg, argument.part) {
             (Some(arg), Part::Displacements | Part::Types) => displacement(a, dummies, id, *arg),
+            (Some(arg), Part::Request | Part::Requests | Part::Win) => handle(a, dummies, *arg),
             (Some(arg), _) => actual(a, dummies, *arg),
             (None, _) => Actual::Own,
         });
     }
     let reaches_caller = |part: Part| {
         let own = procedure.arguments.iter().zip(&args).find(|(argument, _)| argument.part == part);
-        own.is_some_and(|(_, actual)| matches!(actual, Actual::Dummy(..) | Actual::Shared(..)))
+        own.is_some_and(|(_, actual)| {
+            matches!(actual, Actual::Dummy(..) | Actual::Shared(..) | Actual::Result(..))
+        })
     };
     let handle = [Part::Request, Part::Requests, Part::Win].into_iter().find(|&part| reaches_caller(part));
     let hides = hidden_by_caller(procedure, &args);
@@ -155,6 +196,27 @@ fn actual(a: &Analysis<'_>, dummies: &[Symbol], arg: ExprId) -> Actual {
     match &a.resolve(root).shared_name {
         Some(shared) => Actual::Shared(shared.clone(), path(tree, arg)),
         None => Actual::Own,
+    }
+}
+
+/// What a handle is to the caller: also the function result that it is copied to.
+fn handle(a: &Analysis<'_>, dummies: &[Symbol], arg: ExprId) -> Actual {
+    match (actual(a, dummies, arg), a.file.tree.root(arg), result_of(a)) {
+        (Actual::Own, Some(root), Some(result)) if a.copies.are_copies(root, result) => {
+            Actual::Result(if root == result { path(a.file.tree, arg) } else { Vec::new() })
+        }
+        (actual, ..) => actual,
+    }
+}
+
+/// The variable that holds the result of a function.
+fn result_of(a: &Analysis<'_>) -> Option<Symbol> {
+    let Some(crate::model::Step::Statement(i)) = a.unit.body.first() else { return None };
+    match &a.file.tree.statements[*i as usize].kind {
+        StatementKind::Unit { kind: UnitKind::Function, name, result, .. } => {
+            result.or(*name).map(|name| name.symbol)
+        }
+        _ => None,
     }
 }
 
@@ -275,7 +337,7 @@ fn usages(a: &Analysis<'_>, dummies: &[Symbol]) -> Vec<Use> {
     let mut is_touched = vec![false; dummies.len()];
     let shields = |event: &Event, name: Symbol| match event.kind {
         EventKind::Pass { variable, to: PassedTo::Library(..), .. } => variable == name,
-        EventKind::Pass { variable, .. } => variable == name && a.shields_store(event, name),
+        EventKind::Pass { variable, .. } => variable == name && a.shields_store(event, Memory::whole(name)),
         _ => false,
     };
     for event in &a.events {

@@ -1,7 +1,11 @@
 //! What is known about the procedures of MPI. Data, read from one table; never code about one procedure.
 
+mod binding;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
+
+pub use binding::{Binding, Bindings, Promise};
 
 /// The table, in the shape that its own head explains.
 const TABLE: &str = include_str!("procedures.txt");
@@ -37,6 +41,8 @@ pub enum Class {
     WinCreate,
     /// It closes a window for good.
     WinFree,
+    /// It takes memory out of a window.
+    WinDetach,
     /// Fence.
     Fence,
     /// It starts an exposure epoch.
@@ -148,6 +154,17 @@ pub struct Argument {
     pub keyword: &'static str,
     /// Its part.
     pub part: Part,
+    /// The bindings in which it plays that part, where the interfaces differ.
+    pub bindings: Bindings,
+    /// Bindings of which some library declares it INTENT(IN), although the library may change what it names.
+    pub read_only: Bindings,
+}
+
+impl Argument {
+    /// The part that it plays in a binding.
+    pub fn part_in(&self, binding: Binding) -> Part {
+        if self.bindings.has(binding) { self.part } else { Part::Other }
+    }
 }
 
 /// One procedure.
@@ -157,6 +174,8 @@ pub struct Procedure {
     pub name: &'static str,
     /// What it does.
     pub class: Class,
+    /// The bindings that have it.
+    pub bindings: Bindings,
     /// Its arguments in order.
     pub arguments: Vec<Argument>,
 }
@@ -233,17 +252,32 @@ fn row(line: &'static str) -> Result<Procedure, String> {
                 .to_string(),
         );
     };
+    let (does, bindings) = marked(does, '@', Bindings::ALL)?;
     let class = word_of(CLASSES, does, "what a procedure does")?;
     let arguments = words.map(argument).collect::<Result<Vec<Argument>, String>>()?;
-    Ok(Procedure { name, class, arguments })
+    Ok(Procedure { name, class, bindings, arguments })
 }
 
 fn argument(word: &'static str) -> Result<Argument, String> {
-    let (keyword, part) = match word.split_once(':') {
-        Some((keyword, part)) => (keyword, word_of(PARTS, part, "the part of an argument")?),
-        None => (word, Part::Other),
+    let (keyword, marks) = match word.split_once(':') {
+        Some((keyword, marks)) => (keyword, Some(marks)),
+        None => (word, None),
     };
-    Ok(Argument { keyword, part })
+    let Some(marks) = marks else {
+        let (bindings, read_only) = (Bindings::ALL, Bindings::NONE);
+        return Ok(Argument { keyword, part: Part::Other, bindings, read_only });
+    };
+    let (marks, read_only) = marked(marks, '!', Bindings::NONE)?;
+    let (part, bindings) = marked(marks, '@', Bindings::ALL)?;
+    Ok(Argument { keyword, part: word_of(PARTS, part, "the part of an argument")?, bindings, read_only })
+}
+
+/// A word and the bindings behind its mark.
+fn marked(word: &'static str, mark: char, without: Bindings) -> Result<(&'static str, Bindings), String> {
+    match word.split_once(mark) {
+        Some((word, bindings)) => Ok((word, Bindings::parse(bindings)?)),
+        None => Ok((word, without)),
+    }
 }
 
 fn word_of<T: Copy>(table: &[(&'static str, T)], word: &str, what: &str) -> Result<T, String> {
@@ -292,6 +326,7 @@ const CLASSES: &[(&str, Class)] = &[
     ("split-end", Class::SplitEnd),
     ("win-create", Class::WinCreate),
     ("win-free", Class::WinFree),
+    ("win-detach", Class::WinDetach),
     ("fence", Class::Fence),
     ("post", Class::Post),
     ("access", Class::Access),

@@ -393,7 +393,7 @@ fn modern_statements() {
             EndInterface `end interface operator (/)`
             TypeDefinition `type, extends(t), bind(c) :: u(k, l)`
             declare b [external other] `procedure(i), deferred, pass(a) :: b`
-            declare c [external other] `procedure, nopass :: c => d`
+            declare c [external nopass] `procedure, nopass :: c => d`
             Specific `generic, public :: operator(+) => c, b`
             Other `final :: e`
             Other `enum, bind(c)`

@@ -34,6 +34,11 @@ impl Symbols {
         self.index.get(name).copied()
     }
 
+    /// All names of the file.
+    pub fn all(&self) -> impl Iterator<Item = (Symbol, &str)> {
+        self.names.iter().enumerate().map(|(i, name)| (Symbol(i as u32), &**name))
+    }
+
     /// The name.
     pub fn name(&self, symbol: Symbol) -> &str {
         &self.names[symbol.0 as usize]
@@ -269,6 +274,8 @@ impl Attributes {
     pub const INTENT_IN: Attributes = Attributes(1 << 12);
     /// Any other, such as PUBLIC.
     pub const OTHER: Attributes = Attributes(1 << 13);
+    /// NOPASS
+    pub const NOPASS: Attributes = Attributes(1 << 14);
 
     /// Whether all of `other` are here.
     pub fn has(self, other: Attributes) -> bool {
@@ -284,7 +291,7 @@ impl Attributes {
 
 impl std::fmt::Debug for Attributes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const NAMES: [&str; 14] = [
+        const NAMES: [&str; 15] = [
             "volatile",
             "asynchronous",
             "target",
@@ -299,6 +306,7 @@ impl std::fmt::Debug for Attributes {
             "optional",
             "intent(in)",
             "other",
+            "nopass",
         ];
         let set: Vec<&str> =
             NAMES.iter().enumerate().filter(|(i, _)| self.0 >> i & 1 == 1).map(|(_, &name)| name).collect();
@@ -317,6 +325,8 @@ pub struct Entity {
     pub length: Option<Kind>,
     /// It has an initial value, which implies SAVE.
     pub is_initialised: bool,
+    /// The name behind `=>`: the procedure that is bound to this name of a type.
+    pub bound_to: Option<Symbol>,
 }
 
 /// A COMMON block of a statement.
@@ -418,8 +428,13 @@ pub enum StatementKind {
         /// The name that its procedures share, where it is a name.
         generic: Option<Name>,
     },
-    /// Procedures that share the name of their INTERFACE, or are bound to a type.
-    Specific(Vec<Name>),
+    /// Procedures that share a name: that of their INTERFACE, or the one that GENERIC gives them.
+    Specific {
+        /// The name that GENERIC gives, where it is a name.
+        generic: Option<Name>,
+        /// The procedures, or the names that they are bound to.
+        procedures: Vec<Name>,
+    },
     /// END INTERFACE
     EndInterface,
     /// TYPE definition, or a DEC STRUCTURE, with its name where it has one.

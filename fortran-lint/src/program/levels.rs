@@ -110,7 +110,7 @@ mod test {
 
     #[test]
     fn circles_share_a_level_and_callers_come_later() {
-        let id = |unit: u32| ProcedureId { file: 0, unit };
+        let id = |unit: u32| ProcedureId { file: 0, unit, entry: 0 };
         // 0 → 1 → 2 → 1, 2 → 3, 4 alone.
         let calls = [(0, vec![1]), (1, vec![2]), (2, vec![1, 3]), (3, vec![]), (4, vec![4])]
             .map(|(from, to)| (id(from), to.into_iter().map(id).collect()));

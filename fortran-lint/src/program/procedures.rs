@@ -1,9 +1,9 @@
 //! Which procedure a call means: internal, of a module, or external. Never guesses among several of one name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::model::{Model, Modules, OuterUse, UnitId};
-use crate::parse::{Attributes, Symbol, Tree, UnitKind};
+use crate::model::{Model, Modules, OuterUse, Step, UnitId};
+use crate::parse::{Attributes, Name, StatementKind, Symbol, Tree, UnitKind};
 
 /// USE goes no further than this through modules that hand procedures on.
 const USE_DEPTH_MAX: usize = 16;
@@ -15,6 +15,8 @@ pub struct ProcedureId {
     pub file: u32,
     /// Index of the unit.
     pub unit: u32,
+    /// By which door: 0 is the header, 1 the first ENTRY statement.
+    pub entry: u32,
 }
 
 /// Who can call a procedure.
@@ -34,6 +36,8 @@ pub enum Home {
 #[derive(Clone, Default, Debug)]
 pub struct Procedures {
     by_name: HashMap<Box<str>, Vec<(ProcedureId, Home)>>,
+    /// Functions that call something, so that they may do more than compute a value.
+    acting: HashSet<Box<str>>,
     folders: Vec<Box<str>>,
 }
 
@@ -63,9 +67,34 @@ impl Procedures {
                     _ => Home::Internal,
                 },
             };
-            let name = tree.symbols.name(name.symbol);
-            self.by_name.entry(name.into()).or_default().push((ProcedureId { file, unit: id.0 }, home));
+            let mut acts = false;
+            let mut entry = 0;
+            for step in &unit.body {
+                let Step::Statement(i) = step else { continue };
+                match &tree.statements[*i as usize].kind {
+                    StatementKind::Entry { name, .. } => {
+                        entry += 1;
+                        self.push(tree, *name, ProcedureId { file, unit: id.0, entry }, home.clone());
+                    }
+                    StatementKind::Call { .. } => acts = true,
+                    _ => {}
+                }
+            }
+            if acts && unit.kind == UnitKind::Function {
+                self.acting.insert(tree.symbols.name(name.symbol).into());
+            }
+            self.push(tree, name, ProcedureId { file, unit: id.0, entry: 0 }, home);
         }
+    }
+
+    fn push(&mut self, tree: &Tree, name: Name, id: ProcedureId, home: Home) {
+        let name = tree.symbols.name(name.symbol);
+        self.by_name.entry(name.into()).or_default().push((id, home));
+    }
+
+    /// Whether the sources define a function of that name that calls something.
+    pub fn acts(&self, name: &str) -> bool {
+        self.acting.contains(name)
     }
 
     /// Whether the sources define a procedure of that name.
@@ -97,8 +126,11 @@ impl Procedures {
             let inner = model.iter().find(|(_, inner)| {
                 inner.parent == Some(id) && inner.name.is_some_and(|own| own.symbol == name)
             });
+            if let Some(entry) = self.entry_inside(file, model, id, text) {
+                return Seen::Procedure(entry);
+            }
             if let Some((inner, _)) = inner {
-                return Seen::Procedure(ProcedureId { file, unit: inner.0 });
+                return Seen::Procedure(ProcedureId { file, unit: inner.0, entry: 0 });
             }
             for used in here.outer_uses(tree) {
                 match self.in_use(modules, file, &used, text, USE_DEPTH_MAX) {
@@ -109,7 +141,16 @@ impl Procedures {
             next = here.parent;
         }
         // A module that is not seen may bring the name, but hardly one that the sources define as external.
-        self.pick(file, text, |home| *home == Home::External)
+        self.seen(file, text, |home| *home == Home::External)
+    }
+
+    /// The ENTRY of that name in a procedure that a unit contains.
+    fn entry_inside(&self, file: u32, model: &Model, unit: UnitId, name: &str) -> Option<ProcedureId> {
+        let all = self.by_name.get(name)?;
+        let is_inside = |id: ProcedureId| {
+            id.entry > 0 && id.file == file && model.unit(UnitId(id.unit)).parent == Some(unit)
+        };
+        all.iter().map(|(id, _)| *id).find(|id| is_inside(*id))
     }
 
     /// `None` when the name does not come through this USE.
@@ -124,7 +165,7 @@ impl Procedures {
         let original = used.original(local)?;
         let is_of_module = |home: &Home| matches!(home, Home::Module(module) if *module == used.module);
         if self.by_name.get(original).is_some_and(|all| all.iter().any(|(_, home)| is_of_module(home))) {
-            return Some(self.pick(file, original, is_of_module));
+            return Some(self.seen(file, original, is_of_module));
         }
         if depth == 0 {
             return None;
@@ -142,11 +183,11 @@ impl Procedures {
             .by_name
             .get(original)
             .is_some_and(|all| all.iter().filter(|(_, home)| *home == Home::Submodule).count() == 1);
-        (is_seen && has_one).then(|| self.pick(file, original, |home| *home == Home::Submodule))
+        (is_seen && has_one).then(|| self.seen(file, original, |home| *home == Home::Submodule))
     }
 
     /// The only procedure of a name with such a home; of several, the only one in the caller's folder.
-    fn pick(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Seen {
+    pub(super) fn pick(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Option<ProcedureId> {
         let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let fitting: Vec<ProcedureId> =
             all.iter().filter(|(_, home)| wanted(home)).map(|(id, _)| *id).collect();
@@ -154,8 +195,12 @@ impl Procedures {
         let near: Vec<ProcedureId> =
             fitting.iter().copied().filter(|id| folder(id.file) == folder(file)).collect();
         match (fitting.as_slice(), near.as_slice()) {
-            ([one], _) | (_, [one]) => Seen::Procedure(*one),
-            _ => Seen::Unknown,
+            ([one], _) | (_, [one]) => Some(*one),
+            _ => None,
         }
+    }
+
+    fn seen(&self, file: u32, name: &str, wanted: impl Fn(&Home) -> bool) -> Seen {
+        self.pick(file, name, wanted).map_or(Seen::Unknown, Seen::Procedure)
     }
 }

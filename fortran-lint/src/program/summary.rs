@@ -1,8 +1,7 @@
 //! What a procedure does for its caller: the library calls that concern what the caller can reach. Never holds anything
 //! of the procedure's own file.
 
-use crate::dataflow::Binding;
-use crate::mpi::Procedure;
+use crate::mpi::{Binding, Procedure};
 use crate::parse::Attributes;
 
 /// What one argument of an effect is to the caller.
@@ -12,6 +11,8 @@ pub enum Actual {
     Dummy(u32, Vec<Box<str>>),
     /// A variable that a module or COMMON holds, by the name that all units share, or a component of it.
     Shared(Box<str>, Vec<Box<str>>),
+    /// The function result, or a component of it: what the caller assigns it to.
+    Result(Vec<Box<str>>),
     /// A constant of the library, by its name.
     Constant(Box<str>),
     /// A whole number.
@@ -30,7 +31,7 @@ pub enum Certainty {
 }
 
 /// One library call that a procedure makes for its caller, itself or through another procedure.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Effect {
     /// What is called.
     pub procedure: &'static Procedure,
@@ -57,7 +58,7 @@ pub struct Use {
 }
 
 /// One dummy argument.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dummy {
     /// Its name.
     pub name: Box<str>,

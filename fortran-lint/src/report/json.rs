@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 struct Document<'a> {
     version: u32,
     findings: Vec<JsonFinding<'a>>,
-    summary: JsonSummary,
+    summary: &'a Summary,
     #[serde(skip_serializing_if = "Option::is_none")]
     skipped: Option<Vec<JsonSkipped<'a>>>,
 }
@@ -37,36 +37,26 @@ struct JsonFinding<'a> {
     advice: &'static str,
 }
 
+/// A place and what is to be said about it, under a name of its own.
 #[derive(Serialize)]
-struct JsonRelated<'a> {
+struct JsonPlace {
     path: String,
     line: usize,
     column: usize,
+}
+
+#[derive(Serialize)]
+struct JsonRelated<'a> {
+    #[serde(flatten)]
+    place: JsonPlace,
     message: &'a str,
 }
 
 #[derive(Serialize)]
 struct JsonSkipped<'a> {
-    path: String,
-    line: usize,
-    column: usize,
+    #[serde(flatten)]
+    place: JsonPlace,
     reason: &'a str,
-}
-
-#[derive(Serialize)]
-struct JsonSummary {
-    files: usize,
-    lines: usize,
-    statements: usize,
-    skipped: usize,
-    missing: usize,
-    errors: usize,
-    warnings: usize,
-    notes: usize,
-    silenced: usize,
-    known: usize,
-    gone: usize,
-    untouched: usize,
 }
 
 /// Whether the statements that were not understood are listed.
@@ -89,42 +79,14 @@ pub fn document(reports: &[FileReport], summary: &Summary, show: Skipped) -> Str
         let map = report.sources();
         findings.extend(report.findings.iter().map(|finding| one(&map, finding)));
         skipped.extend(report.skipped.iter().map(|skipped| {
-            let (path, place) = place(&map, skipped.file, skipped.span.start);
-            let LineColumn { line, column } = place;
-            JsonSkipped { path, line, column, reason: &skipped.reason }
+            let place = JsonPlace::new(&map, skipped.file, skipped.span.start);
+            JsonSkipped { place, reason: &skipped.reason }
         }));
     }
-    let Summary {
-        files,
-        lines,
-        statements,
-        skipped: n_skipped,
-        missing,
-        errors,
-        warnings,
-        notes,
-        silenced,
-        known,
-        gone,
-        untouched,
-    } = *summary;
     let document = Document {
         version: VERSION,
         findings,
-        summary: JsonSummary {
-            files,
-            lines,
-            statements,
-            skipped: n_skipped,
-            missing,
-            errors,
-            warnings,
-            notes,
-            silenced,
-            known,
-            gone,
-            untouched,
-        },
+        summary,
         skipped: (show == Skipped::Listed).then_some(skipped),
     };
     let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -134,14 +96,14 @@ pub fn document(reports: &[FileReport], summary: &Summary, show: Skipped) -> Str
 
 fn one<'a>(map: &SourceMap, finding: &'a Finding) -> JsonFinding<'a> {
     let Span { start, end } = finding.span;
-    let (path, start) = place(map, finding.file, start);
-    let (_, end) = place(map, finding.file, end);
+    let JsonPlace { path, line, column } = JsonPlace::new(map, finding.file, start);
+    let end = JsonPlace::new(map, finding.file, end);
     JsonFinding {
         rule: finding.rule,
         level: finding.level.name(),
         path,
-        line: start.line,
-        column: start.column,
+        line,
+        column,
         end_line: end.line,
         end_column: end.column,
         message: &finding.message,
@@ -151,8 +113,8 @@ fn one<'a>(map: &SourceMap, finding: &'a Finding) -> JsonFinding<'a> {
             .related
             .iter()
             .map(|related| {
-                let (path, place) = place(map, related.file, related.span.start);
-                JsonRelated { path, line: place.line, column: place.column, message: &related.message }
+                let place = JsonPlace::new(map, related.file, related.span.start);
+                JsonRelated { place, message: &related.message }
             })
             .collect(),
         remedies: &finding.remedies,
@@ -160,10 +122,12 @@ fn one<'a>(map: &SourceMap, finding: &'a Finding) -> JsonFinding<'a> {
     }
 }
 
-/// The path of a file of a report, and a place in it.
-fn place(map: &SourceMap, file: FileId, offset: u32) -> (String, LineColumn) {
-    match map.get(file) {
-        Some(file) => (file.path().to_string(), file.line_column(offset as usize)),
-        None => (String::new(), LineColumn { line: 1, column: 1 }),
+impl JsonPlace {
+    fn new(map: &SourceMap, file: FileId, offset: u32) -> JsonPlace {
+        let (path, LineColumn { line, column }) = match map.get(file) {
+            Some(file) => (file.path().to_string(), file.line_column(offset as usize)),
+            None => (String::new(), LineColumn { line: 1, column: 1 }),
+        };
+        JsonPlace { path, line, column }
     }
 }

@@ -9,6 +9,7 @@ pub mod text;
 use crate::check::FileReport;
 use crate::finding::Level;
 use crate::rules::ADVICE_COMMAND;
+use serde::Serialize;
 
 /// Where a finding of a rule is explained, and the topic as a whole.
 fn see(rule: &str) -> String {
@@ -18,8 +19,8 @@ fn see(rule: &str) -> String {
     )
 }
 
-/// How many of what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// How many of what; the names of the fields are those of the JSON document.
+#[derive(Serialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Files read, included ones among them.
     pub files: usize,

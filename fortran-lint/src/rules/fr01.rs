@@ -36,7 +36,6 @@ use super::support::{
 use crate::dataflow::{Analysis, Event, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::model::Storage;
-use crate::mpi::Class;
 use crate::parse::Symbol;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
@@ -109,7 +108,7 @@ fn is_handed_on(a: &Analysis<'_>, window: &Window) -> bool {
     let is_dummy = |name: Symbol| a.resolve(name).storage == Storage::Dummy;
     let touches = |event: &Event| {
         matches!(event.kind, EventKind::Read { .. } | EventKind::Write { .. })
-            && event.variable() == Some(window.variable)
+            && a.concerns(event, window.memory())
     };
     is_dummy(window.variable)
         && a.file.tree.root(window.handle).is_some_and(is_dummy)
@@ -128,28 +127,24 @@ fn first_read(a: &Analysis<'_>, window: &Window) -> (Option<(u32, u32)>, bool) {
             if a.synchronizes(call_record, window) {
                 syncs.push(call);
             }
-            let frees = a.class_of(call) == Some(Class::WinFree)
-                && call_record
-                    .part(crate::mpi::Part::Win)
-                    .is_some_and(|own| a.may_be_same(own, window.handle));
-            if frees { Step::Stop } else { Step::On }
+            if a.closes(call, window) { Step::Stop } else { Step::On }
         }
         _ => {
-            has_shield |= a.shields_store(event, window.variable);
+            has_shield |= a.shields_store(event, window.memory());
             Step::On
         }
     });
     let mut reads: Vec<(u32, u32)> = Vec::new();
     for sync in syncs {
         a.walk(a.calls[sync as usize].event, |i, event| {
-            if a.shields_load(event, window.variable) {
+            if a.shields_load(event, window.memory()) {
                 return Step::Stop;
             }
-            if is_load(a, event, window.variable) && !reads.iter().any(|(read, _)| *read == i) {
+            if is_load(a, event, window.memory()) && !reads.iter().any(|(read, _)| *read == i) {
                 reads.push((i, sync));
             }
             Step::On
         });
     }
-    (without_attempts(a, &reads).first().copied(), has_shield)
+    (without_attempts(a, &reads, |(event, _)| *event).first().copied(), has_shield)
 }

@@ -32,59 +32,31 @@
 //! - With `use mpi_f08`: ASYNCHRONOUS, or MPI_F_SYNC_REG(buf) after the completing call.
 //! - VOLATILE, at the price of every access.
 
+use super::behind::{self, Access};
 use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
     without_attempts,
 };
-use crate::dataflow::{Analysis, Operation, Step};
+use crate::dataflow::Analysis;
 use crate::finding::{Finding, Level};
 use crate::parse::Symbol;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
-    let mut reads: Vec<(Symbol, Vec<Read>)> = Vec::new();
-    for operation in &a.operations {
-        let concerns =
-            operation.is_transfer && operation.direction.writes() && a.is_unsafe(operation.variable);
-        if !concerns {
-            continue;
-        }
-        let at = match reads.iter().position(|(variable, _)| *variable == operation.variable) {
-            Some(at) => at,
-            None => {
-                reads.push((operation.variable, Vec::new()));
-                reads.len() - 1
-            }
-        };
-        collect(a, operation, &mut reads[at].1);
-    }
+    let reads = behind::by_buffer(
+        a,
+        |operation| operation.is_transfer && operation.direction.writes() && a.is_unsafe(operation.variable),
+        |operation, event| is_load(a, event, operation.memory()),
+        |operation, event| a.shields_load(event, operation.memory()),
+    );
     for (variable, reads) in reads {
         out.extend(report(a, variable, &reads));
     }
 }
 
-/// A read behind a completing call, by its event.
-type Read = (u32, (Operation, u32));
-
-fn collect(a: &Analysis<'_>, operation: &Operation, reads: &mut Vec<Read>) {
-    let variable = operation.variable;
-    let started = a.calls[operation.call as usize].event;
-    for end in a.calls_behind(started, |call| a.finishes(call, operation)) {
-        a.walk(a.calls[end as usize].event, |i, event| {
-            if a.shields_load(event, variable) {
-                return Step::Stop;
-            }
-            if is_load(a, event, variable) && !reads.iter().any(|(read, _)| *read == i) {
-                reads.push((i, (*operation, end)));
-            }
-            Step::On
-        });
-    }
-}
-
-fn report(a: &Analysis<'_>, variable: Symbol, reads: &[Read]) -> Option<Finding> {
-    let reads = without_attempts(a, reads);
-    let &(first, (operation, end)) = reads.first()?;
+fn report(a: &Analysis<'_>, variable: Symbol, reads: &[Access]) -> Option<Finding> {
+    let reads = without_attempts(a, reads, |read| read.event);
+    let &Access { event: first, operation, end } = reads.first()?;
     let message = format!(
         "`{}` is read after {}, which does not name it: the read may be moved before the completion of the get{}",
         a.name(variable),

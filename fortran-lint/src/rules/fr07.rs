@@ -32,59 +32,34 @@
 //! - With `use mpi_f08`: ASYNCHRONOUS, or MPI_F_SYNC_REG(buf) before the store.
 //! - VOLATILE, at the price of every access.
 
+use super::behind::{self, Access};
 use super::repair::{self, Place};
 use super::support::{
-    OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
+    OnDummy, Side, explain, finding, is_store, level, others, propose, relate, relate_declaration, shown,
 };
-use crate::dataflow::{Analysis, By, EventKind, Operation, Phase, Step};
+use crate::dataflow::{Analysis, Phase};
 use crate::finding::{Finding, Level};
 use crate::parse::Symbol;
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
-    let mut stores: Vec<(Symbol, Vec<Store>)> = Vec::new();
-    for operation in &a.operations {
-        let only_reads = operation.direction.reads() && !operation.direction.writes();
-        let is_named = operation.place.is_some() && operation.phase == Phase::FromCall;
-        if !only_reads || !is_named || !a.is_unsafe(operation.variable) {
-            continue;
-        }
-        let at = match stores.iter().position(|(variable, _)| *variable == operation.variable) {
-            Some(at) => at,
-            None => {
-                stores.push((operation.variable, Vec::new()));
-                stores.len() - 1
-            }
-        };
-        collect(a, operation, &mut stores[at].1);
-    }
+    let stores = behind::by_buffer(
+        a,
+        |operation| {
+            let only_reads = operation.direction.reads() && !operation.direction.writes();
+            let is_named = operation.place.is_some() && operation.phase == Phase::FromCall;
+            only_reads && is_named && a.is_unsafe(operation.variable)
+        },
+        |operation, event| is_store(a, event, operation.memory()),
+        |operation, event| a.shields_store(event, operation.memory()),
+    );
     for (variable, stores) in stores {
         out.extend(report(a, variable, stores));
     }
 }
 
-/// A store behind a completing call, by its event.
-type Store = (u32, (Operation, u32));
-
-fn collect(a: &Analysis<'_>, operation: &Operation, stores: &mut Vec<Store>) {
-    let variable = operation.variable;
-    let started = a.calls[operation.call as usize].event;
-    for end in a.calls_behind(started, |call| a.finishes(call, operation)) {
-        a.walk(a.calls[end as usize].event, |i, event| {
-            if a.shields_store(event, variable) {
-                return Step::Stop;
-            }
-            let is_store = matches!(event.kind, EventKind::Write { variable: own, by: By::Statement, .. } if own == variable);
-            if is_store && !stores.iter().any(|(store, _)| *store == i) {
-                stores.push((i, (*operation, end)));
-            }
-            Step::On
-        });
-    }
-}
-
-fn report(a: &Analysis<'_>, variable: Symbol, mut stores: Vec<Store>) -> Option<Finding> {
-    stores.sort_by_key(|(i, _)| *i);
-    let &(first, (operation, end)) = stores.first()?;
+fn report(a: &Analysis<'_>, variable: Symbol, mut stores: Vec<Access>) -> Option<Finding> {
+    stores.sort_by_key(|store| store.event);
+    let &Access { event: first, operation, end } = stores.first()?;
     let starter = shown(a, operation.call);
     let message = format!(
         "`{}` is assigned after {}, which does not name it: the store may be moved before it, while {starter} still reads{}",

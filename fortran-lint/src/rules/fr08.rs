@@ -32,9 +32,9 @@ use std::collections::BTreeMap;
 
 use super::repair::{self, Place};
 use super::support::{
-    OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
+    OnDummy, Side, explain, finding, is_store, level, others, propose, relate, relate_declaration, shown,
 };
-use crate::dataflow::{Analysis, By, EventKind, Step, Window};
+use crate::dataflow::{Analysis, EventKind, Step, Window};
 use crate::finding::{Finding, Level};
 use crate::mpi::{Class, Part};
 use crate::parse::ExprId;
@@ -54,17 +54,17 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
 }
 
 fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
-    let variable = window.variable;
+    let (variable, memory) = (window.variable, window.memory());
     let created = a.calls[window.call as usize].event;
     let mut stores: Vec<(u32, ExprId)> = Vec::new();
     a.walk(created, |i, event| {
-        if let EventKind::Write { variable: own, place, by: By::Statement } = event.kind
-            && own == variable
+        if let EventKind::Write { place, .. } = event.kind
+            && is_store(a, event, memory)
         {
             stores.push((i, place));
         }
         match event.kind {
-            EventKind::Call(call) if frees(a, call, window) => Step::Stop,
+            EventKind::Call(call) if a.closes(call, window) => Step::Stop,
             _ => Step::On,
         }
     });
@@ -72,7 +72,7 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
     let mut missed: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for &(store, place) in &stores {
         a.walk(store, |i, event| {
-            if a.shields_store(event, variable) {
+            if a.shields_store(event, memory) {
                 return Step::Stop;
             }
             match event.kind {
@@ -81,7 +81,7 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
                 {
                     Step::Stop
                 }
-                EventKind::Call(call) if frees(a, call, window) => Step::Stop,
+                EventKind::Call(call) if a.closes(call, window) => Step::Stop,
                 EventKind::Call(call) if a.opens(&a.calls[call as usize], window) => {
                     if !cannot_be_missed(a, window, store, place, call) {
                         missed.entry(call).or_default().push(store);
@@ -95,11 +95,6 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
     missed.iter().map(|(&call, stores)| report(a, window, call, stores)).collect()
 }
 
-fn frees(a: &Analysis<'_>, call: u32, window: &Window) -> bool {
-    a.class_of(call) == Some(Class::WinFree)
-        && a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle))
-}
-
 fn moves(a: &Analysis<'_>, call: u32, window: &Window) -> bool {
     a.class_of(call) == Some(Class::Transfer)
         && a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle))
@@ -107,7 +102,7 @@ fn moves(a: &Analysis<'_>, call: u32, window: &Window) -> bool {
 
 /// Whether a late or lost store does no harm in a correct program.
 fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId, opening: u32) -> bool {
-    let variable = window.variable;
+    let (variable, memory) = (window.variable, window.memory());
     let opened = a.calls[opening as usize].event;
     if a.class_of(opening) == Some(Class::Fence) {
         // Overwritten before anything else concerns the window: no transfer can have looked in between.
@@ -144,10 +139,10 @@ fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId
     let mut is_repeated = false;
     let reaches_end = a.walk(opened, |_, event| {
         // From here on the store has happened.
-        if a.shields_store(event, variable) {
+        if a.shields_store(event, memory) {
             return Step::Stop;
         }
-        is_repeated |= matches!(event.kind, EventKind::Write { variable: own, .. } if own == variable);
+        is_repeated |= matches!(event.kind, EventKind::Write { .. }) && a.concerns(event, memory);
         Step::On
     });
     !reaches_end && !is_repeated

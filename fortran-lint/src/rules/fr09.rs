@@ -26,7 +26,7 @@
 use super::support::{
     OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
 };
-use crate::dataflow::{Analysis, EventKind, Step};
+use crate::dataflow::{Analysis, EventKind, Memory, Step};
 use crate::finding::{Finding, Level};
 use crate::model::Step as BodyStep;
 use crate::mpi::{Class, Part};
@@ -86,7 +86,7 @@ fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Opti
     let mut reads: Vec<(u32, u32)> = Vec::new();
     for call in callers {
         a.walk(a.calls[call as usize].event, |i, event| {
-            if a.shields_load(event, variable) {
+            if a.shields_load(event, Memory::whole(variable)) {
                 return Step::Stop;
             }
             if matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable)

@@ -30,7 +30,7 @@
 //! - An opaque call with the buffer behind the wrapper.
 
 use super::support::{finding, is_load, relate, relate_declaration, shown};
-use crate::dataflow::{Analysis, Phase, Step};
+use crate::dataflow::{Analysis, Memory, Phase, Step};
 use crate::finding::{Finding, Level};
 use crate::model::Storage;
 use crate::mpi::Class;
@@ -41,9 +41,8 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
         if operation.phase == Phase::Call || !operation.direction.writes() {
             continue;
         }
-        let started = a.calls[operation.call as usize].event;
-        let ends = a.calls_behind(started, |call| a.finishes(call, operation));
-        check_ends(a, operation.variable, &ends, out);
+        let ends = a.ends(operation);
+        check_ends(a, operation.memory(), &ends, out);
     }
     for window in &a.windows {
         let created = a.calls[window.call as usize].event;
@@ -51,11 +50,12 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             call.procedure.is_some_and(|procedure| procedure.class != Class::Barrier)
                 && a.synchronizes(call, window)
         });
-        check_ends(a, window.variable, &ends, out);
+        check_ends(a, window.memory(), &ends, out);
     }
 }
 
-fn check_ends(a: &Analysis<'_>, variable: Symbol, ends: &[u32], out: &mut Vec<Finding>) {
+fn check_ends(a: &Analysis<'_>, memory: Memory, ends: &[u32], out: &mut Vec<Finding>) {
+    let variable = memory.variable;
     let Some(block) = block_of(a, variable) else { return };
     for &end in ends {
         let Some((caller, _)) = a.calls[end as usize].within else { continue };
@@ -66,10 +66,10 @@ fn check_ends(a: &Analysis<'_>, variable: Symbol, ends: &[u32], out: &mut Vec<Fi
         }
         let mut read = None;
         a.walk(a.calls[end as usize].event, |i, event| {
-            if a.shields_load(event, variable) {
+            if a.shields_load(event, memory) {
                 return Step::Stop;
             }
-            if is_load(a, event, variable) {
+            if is_load(a, event, memory) {
                 read.get_or_insert(i);
             }
             Step::On

@@ -27,9 +27,9 @@
 use rma_source::FileId;
 
 use super::support::{relate, shown};
-use crate::dataflow::{Analysis, Binding, is_intrinsic};
+use crate::dataflow::{Analysis, is_intrinsic};
 use crate::finding::{Finding, Level};
-use crate::mpi::{Class, Part, is_library_name};
+use crate::mpi::{Binding, Class, Part, is_library_name};
 use crate::parse::{Attributes, ExprId, ExprKind, List, Symbol};
 
 /// What the compiler copies.
@@ -62,7 +62,9 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             continue;
         }
         for (part, arg) in a.calls[id as usize].parts() {
-            if !matches!(part, Part::Buffer(_) | Part::Window | Part::Attached) || has_no_elements(a, id) {
+            if !matches!(part, Part::Buffer(_) | Part::Window | Part::Attached)
+                || a.has_no_elements(&a.calls[id as usize], arg)
+            {
                 continue;
             }
             if let Some(temporary) = temporary(a, id, arg)
@@ -72,13 +74,6 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             }
         }
     }
-}
-
-/// A count of zero moves nothing.
-fn has_no_elements(a: &Analysis<'_>, call: u32) -> bool {
-    let call = &a.calls[call as usize];
-    let count = ["count", "origin_count", "sendcount", "size"].iter().find_map(|keyword| call.named(keyword));
-    count.is_some_and(|count| a.file.tree.int(count) == Some(0))
 }
 
 fn temporary(a: &Analysis<'_>, call: u32, arg: ExprId) -> Option<Temporary> {

@@ -22,11 +22,11 @@
 
 use super::repair;
 use super::support::{OnDummy, Side, explain, finding, level, relate, relate_declaration};
-use crate::dataflow::{Analysis, Event, EventKind};
+use crate::dataflow::{Analysis, Event, EventKind, Memory};
 use crate::finding::{Finding, Level};
 use crate::model::{Loop, Storage};
 use crate::mpi::{Class, Part};
-use crate::parse::{Attributes, StatementKind, Symbol};
+use crate::parse::{Attributes, StatementKind};
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     if a.flow.loops.is_empty() {
@@ -42,8 +42,10 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
                 continue;
             }
             for event in a.events_of(node) {
-                let EventKind::Read { variable, .. } = event.kind else { continue };
-                let Some(watch) = watched.iter().find(|watch| watch.variable == variable) else { continue };
+                let EventKind::Read { .. } = event.kind else { continue };
+                let Some(watch) = watched.iter().find(|watch| a.concerns(event, watch.memory)) else {
+                    continue;
+                };
                 if polls(a, here, watch)
                     && !out.iter().any(|other| other.rule == "FR17" && other.span == event.span)
                 {
@@ -56,7 +58,7 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
 
 /// A variable that changes without a statement of this unit.
 struct Watch {
-    variable: Symbol,
+    memory: Memory,
     /// The call that lets it change.
     by: u32,
     /// Any call may be taken to change it.
@@ -67,7 +69,7 @@ fn watched(a: &Analysis<'_>) -> Vec<Watch> {
     let mut watched = Vec::new();
     for window in &a.windows {
         if a.is_unsafe(window.variable) {
-            watched.push(Watch { variable: window.variable, by: window.call, is_pointer: false });
+            watched.push(Watch { memory: window.memory(), by: window.call, is_pointer: false });
         }
     }
     for operation in &a.operations {
@@ -77,7 +79,7 @@ fn watched(a: &Analysis<'_>) -> Vec<Watch> {
             && !operation.is_transfer
             && a.is_unsafe(operation.variable)
         {
-            watched.push(Watch { variable: operation.variable, by: operation.call, is_pointer: false });
+            watched.push(Watch { memory: operation.memory(), by: operation.call, is_pointer: false });
         }
     }
     for (id, call) in a.calls.iter().enumerate() {
@@ -85,7 +87,7 @@ fn watched(a: &Analysis<'_>) -> Vec<Watch> {
             && let Some(state) = call.part(Part::State).and_then(|arg| a.file.tree.root(arg))
             && a.is_unsafe(state)
         {
-            watched.push(Watch { variable: state, by: id as u32, is_pointer: false });
+            watched.push(Watch { memory: Memory::whole(state), by: id as u32, is_pointer: false });
         }
         let is_c_pointer = a.name(call.name) == "c_f_pointer";
         if is_c_pointer
@@ -93,7 +95,7 @@ fn watched(a: &Analysis<'_>) -> Vec<Watch> {
             && !a.resolve(pointer).attributes.has(Attributes::VOLATILE)
             && a.resolve(pointer).storage != Storage::Imported
         {
-            watched.push(Watch { variable: pointer, by: id as u32, is_pointer: true });
+            watched.push(Watch { memory: Memory::whole(pointer), by: id as u32, is_pointer: true });
         }
     }
     watched
@@ -141,8 +143,7 @@ fn is_jump_out(a: &Analysis<'_>, node: u32, here: Loop) -> bool {
 /// Whether nothing in the loop writes the variable or makes the compiler load it.
 fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
     let changes = |event: &Event| match event.kind {
-        EventKind::Write { variable, .. } => variable == watch.variable,
-        EventKind::Pass { variable, .. } => variable == watch.variable,
+        EventKind::Write { .. } | EventKind::Pass { .. } => a.concerns(event, watch.memory),
         EventKind::Call(_) => watch.is_pointer,
         EventKind::Read { .. } | EventKind::Release { .. } => false,
     };
@@ -150,7 +151,7 @@ fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
 }
 
 fn report(a: &Analysis<'_>, event: &Event, watch: &Watch) -> Finding {
-    let variable = watch.variable;
+    let variable = watch.memory.variable;
     let name = a.name(variable);
     let message = format!(
         "the loop waits for `{name}`, which others change, and nothing in it makes the compiler load `{name}` again"

@@ -26,11 +26,12 @@
 //!
 //! - SAVE, a module variable or COMMON, if there is one operation at a time.
 //! - DEALLOCATE behind the call that finishes the operation, or behind MPI_WIN_FREE.
+//! - MPI_WIN_DETACH before memory of a dynamic window ends, MPI_BUFFER_DETACH before an attached buffer does.
 
 use rma_source::Span;
 
 use super::support::{finding, relate, shown};
-use crate::dataflow::{Analysis, Change, Event, EventKind, Phase, States, Track, Window};
+use crate::dataflow::{Analysis, Change, Event, EventKind, Handle, Memory, Phase, States, Track, Window};
 use crate::finding::{Finding, Level};
 use crate::model::Storage;
 use crate::mpi::{Class, Part};
@@ -42,25 +43,28 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
         if operation.phase == Phase::Call {
             continue;
         }
-        let handle = match operation.handle {
-            crate::dataflow::Handle::Request(handle) | crate::dataflow::Handle::Window(handle) => {
-                Some(handle)
-            }
-            crate::dataflow::Handle::None => None,
+        let life = match operation.handle {
+            Handle::Request(handle) | Handle::Window(handle) => Life::Handle(handle),
+            Handle::None => Life::Unknown,
         };
         let track = a.track(|event| a.change(operation, event));
-        judge(a, &track, operation.variable, operation.call, handle, out);
+        judge(a, &track, operation.memory(), operation.call, life, out);
     }
     for window in &a.windows {
         let track = a.track(|event| window_change(a, window, event));
-        judge(a, &track, window.variable, window.call, Some(window.handle), out);
+        judge(a, &track, window.memory(), window.call, Life::Handle(window.handle), out);
+    }
+    for call in 0..a.calls.len() as u32 {
+        if a.class_of(call) == Some(Class::Attach) {
+            check_attached(a, call, out);
+        }
     }
 }
 
 /// A window is open from its creation to its end.
 fn window_change(a: &Analysis<'_>, window: &Window, event: &Event) -> Change {
     let EventKind::Call(call) = event.kind else {
-        let is_handle = event.variable().is_some() && event.variable() == a.file.tree.root(window.handle);
+        let is_handle = a.concerns_handle(event, Handle::Window(window.handle));
         return match event.kind {
             EventKind::Write { .. } if is_handle => Change::MayClose,
             EventKind::Pass { to: crate::dataflow::PassedTo::User(call), .. }
@@ -71,30 +75,51 @@ fn window_change(a: &Analysis<'_>, window: &Window, event: &Event) -> Change {
             _ => Change::None,
         };
     };
-    let names_window =
-        a.calls[call as usize].part(Part::Win).is_some_and(|own| a.may_be_same(own, window.handle));
-    let ends = a.class_of(call) == Some(Class::WinFree)
-        || a.calls[call as usize].procedure.is_some_and(|procedure| procedure.name == "mpi_win_detach");
+    let ends = a.closes(call, window);
     match a.certainty(call) {
         Certainty::Always if call == window.call => Change::Opens,
         Certainty::Perhaps if call == window.call => Change::MayOpen,
-        Certainty::Always if ends && names_window => Change::Closes,
-        _ if ends && names_window => Change::MayClose,
+        Certainty::Always if ends => Change::Closes,
+        _ if ends => Change::MayClose,
         _ => Change::None,
     }
 }
 
-fn judge(
-    a: &Analysis<'_>,
-    track: &Track,
-    variable: Symbol,
-    call: u32,
-    handle: Option<ExprId>,
-    out: &mut Vec<Finding>,
-) {
+/// Memory that the library works in until any call takes it back.
+fn check_attached(a: &Analysis<'_>, attach: u32, out: &mut Vec<Finding>) {
+    let Some(place) = a.calls[attach as usize].part(Part::Attached) else { return };
+    let Some(variable) = a.file.tree.root(place) else { return };
+    let track = a.track(|event| match event.kind {
+        EventKind::Call(call) if call == attach => match a.certainty(call) {
+            Certainty::Always => Change::Opens,
+            Certainty::Perhaps => Change::MayOpen,
+        },
+        EventKind::Call(call) if a.class_of(call) == Some(Class::Detach) => Change::Closes,
+        // It may detach the memory; nothing is known about it.
+        EventKind::Call(call) if a.class_of(call).is_none() && !a.reaches_known_only(call) => {
+            Change::MayClose
+        }
+        _ => Change::None,
+    });
+    judge(a, &track, Memory { variable, place: Some(place) }, attach, Life::Unlimited, out);
+}
+
+/// How long something lives that works on memory.
+#[derive(Clone, Copy)]
+enum Life {
+    /// As long as this handle.
+    Handle(ExprId),
+    /// It is forgotten.
+    Unknown,
+    /// Until a call ends it.
+    Unlimited,
+}
+
+fn judge(a: &Analysis<'_>, track: &Track, memory: Memory, call: u32, life: Life, out: &mut Vec<Finding>) {
+    let variable = memory.variable;
     let name = a.name(variable);
     for (event, state) in a.events.iter().zip(&track.before) {
-        let is_release = matches!(event.kind, EventKind::Release { variable: own, .. } if own == variable);
+        let is_release = matches!(event.kind, EventKind::Release { .. }) && a.concerns(event, memory);
         if is_release && state.is_open() {
             let message = format!("`{name}` is deallocated while {} still works on it", shown(a, call));
             push(a, variable, call, Level::Error, event.span, message, out);
@@ -109,9 +134,13 @@ fn judge(
         && !resolved.attributes.has(Attributes::POINTER)
         && !resolved.is_equivalenced;
     // A handle that ends with the unit as well is forgotten, which is another matter.
-    let outlives = handle.and_then(|handle| a.file.tree.root(handle)).is_some_and(|root| {
-        matches!(a.resolve(root).storage, Storage::Dummy | Storage::Module | Storage::Common)
-    });
+    let outlives = match life {
+        Life::Handle(handle) => a.file.tree.root(handle).is_some_and(|root| {
+            matches!(a.resolve(root).storage, Storage::Dummy | Storage::Module | Storage::Common)
+        }),
+        Life::Unknown => false,
+        Life::Unlimited => true,
+    };
     if !is_short_lived || !outlives {
         return;
     }
@@ -122,8 +151,11 @@ fn judge(
         (None, None) => return,
     };
     let Some(statement) = a.flow.nodes[end.0 as usize].statement else { return };
-    let message =
-        format!("`{name}` ends here while {} still works on it, for a handle that lives on", shown(a, call));
+    let until = match life {
+        Life::Unlimited => "until it is detached",
+        _ => "for a handle that lives on",
+    };
+    let message = format!("`{name}` ends here while {} still works on it, {until}", shown(a, call));
     push(a, variable, call, level, a.file.tree.statements[statement as usize].span, message, out);
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::behind::{Access, behind};
 use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
@@ -10,7 +11,7 @@ use super::support::{
 };
 use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
 use crate::finding::{Finding, Level};
-use crate::mpi::{Class, Part};
+use crate::mpi::Class;
 
 /// How the datatype leads to the variable.
 fn way(a: &Analysis<'_>, operation: &Operation) -> String {
@@ -26,24 +27,24 @@ pub(super) fn reads(a: &Analysis<'_>, rule: &'static str, operation: &Operation)
     let call = &a.calls[operation.call as usize];
     let ends = match operation.phase {
         Phase::Call => vec![operation.call],
-        Phase::FromCall | Phase::FromStart => {
-            a.calls_behind(call.event, |other| a.finishes(other, operation))
-        }
+        Phase::FromCall | Phase::FromStart => a.ends(operation),
     };
-    let mut reads: Vec<(u32, u32)> = Vec::new();
+    let mut reads: Vec<Access> = Vec::new();
     for end in ends {
-        a.walk(a.calls[end as usize].event, |i, event| {
-            if a.shields_load(event, variable) {
-                return Step::Stop;
+        let events = behind(
+            a,
+            end,
+            |event| is_load(a, event, operation.memory()),
+            |event| a.shields_load(event, operation.memory()),
+        );
+        for event in events {
+            if reads.iter().all(|read| read.event != event) {
+                reads.push(Access { event, operation: *operation, end });
             }
-            if is_load(a, event, variable) && !reads.iter().any(|(read, _)| *read == i) {
-                reads.push((i, end));
-            }
-            Step::On
-        });
+        }
     }
-    let reads = without_attempts(a, &reads);
-    let &(first, end) = reads.first()?;
+    let reads = without_attempts(a, &reads, |read| read.event);
+    let &Access { event: first, end, .. } = reads.first()?;
     let name = a.name(variable);
     let message = format!(
         "`{name}` is read after {} has received into it by its {}: the read may give the value from before{}",
@@ -84,7 +85,7 @@ pub(super) fn stores(a: &Analysis<'_>, rule: &'static str, operation: &Operation
             continue;
         }
         a.walk(i as u32, |_, event| {
-            if a.shields_store(event, variable) {
+            if a.shields_store(event, operation.memory()) {
                 return Step::Stop;
             }
             match event.kind {
@@ -108,10 +109,7 @@ pub(super) fn stores(a: &Analysis<'_>, rule: &'static str, operation: &Operation
 fn sends(a: &Analysis<'_>, call: u32, operation: &Operation) -> bool {
     match (operation.phase, operation.handle) {
         (Phase::FromStart, Handle::Request(request)) => {
-            a.class_of(call) == Some(Class::Start)
-                && a.calls[call as usize].parts().any(|(part, own)| {
-                    matches!(part, Part::Request | Part::Requests) && a.may_be_same(own, request)
-                })
+            a.class_of(call) == Some(Class::Start) && a.names_request(call, request)
         }
         _ => call == operation.call,
     }

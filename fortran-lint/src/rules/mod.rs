@@ -1,6 +1,7 @@
 //! The rules, one file each, and the table that lists them. A rule's module doc is its manual page. Rules never open
 //! files, never search text, and never look at each other.
 
+mod behind;
 mod finished;
 mod hidden;
 mod repair;

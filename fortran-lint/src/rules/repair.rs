@@ -3,9 +3,10 @@
 
 use rma_source::{FileId, Span};
 
-use crate::dataflow::{Analysis, Binding};
+use crate::dataflow::Analysis;
 use crate::finding::{Action, Finding, Repair};
 use crate::model::{Step, Storage, Unit, UnitId};
+use crate::mpi::Binding;
 use crate::parse::{Attributes, ExprId, ExprKind, Statement, StatementKind, Symbol, UnitKind};
 
 /// The attribute that is enough for a variable that calls change, and costs least.

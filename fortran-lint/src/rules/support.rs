@@ -3,10 +3,10 @@
 use rma_source::{FileId, Span};
 
 use super::repair;
-use crate::dataflow::{Analysis, Binding, Event, EventKind, PassedTo};
+use crate::dataflow::{Analysis, By, Event, EventKind, Memory, PassedTo};
 use crate::finding::{Finding, Level, Related};
 use crate::model::Storage;
-use crate::mpi::{Class, Part};
+use crate::mpi::{Binding, Class, Part};
 use crate::parse::{Attributes, Symbol};
 use crate::program::ProcedureId;
 
@@ -162,7 +162,7 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
         match to {
             PassedTo::User(call) if a.calls[call as usize].args.len() == 1 => {
                 let name = shown(a, call);
-                match a.shields_store(event, variable) {
+                match a.shields_store(event, Memory::whole(variable)) {
                     true => misplaced(finding, event, side, &name),
                     false => {
                         because(finding, "FR13");
@@ -176,7 +176,7 @@ pub(super) fn explain(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
             }
             PassedTo::Library(call, Part::Location) if !a.hidden.feeds_datatype(call) => {
                 let name = shown(a, call);
-                if side == Side::Load && !a.shields_load(event, variable) {
+                if side == Side::Load && !a.shields_load(event, Memory::whole(variable)) {
                     because(finding, "FR19");
                     relate(
                         finding,
@@ -221,7 +221,7 @@ fn explain_lost_attributes(a: &Analysis<'_>, finding: &mut Finding, variable: Sy
     let resolved = a.resolve(variable);
     let position = a.unit.dummies.iter().position(|dummy| *dummy == variable);
     let (Storage::Dummy, Some(position)) = (resolved.storage, position) else { return };
-    let id = ProcedureId { file: a.file.index, unit: a.id.0 };
+    let id = ProcedureId { file: a.file.index, unit: a.id.0, entry: 0 };
     let actuals = a.file.program.protected_actuals.get(&(id, position as u32));
     if let (Some(actual), Some(declared)) = (actuals.and_then(|actuals| actuals.first()), resolved.declared) {
         because(finding, "FR18");
@@ -271,31 +271,42 @@ fn because(finding: &mut Finding, code: &'static str) {
 
 /// Whether the event looks at the variable in code that the compiler can see: a read, or an argument of a procedure of
 /// the program.
-pub(super) fn is_load(a: &Analysis<'_>, event: &Event, variable: Symbol) -> bool {
+pub(super) fn is_load(a: &Analysis<'_>, event: &Event, memory: Memory) -> bool {
     match event.kind {
-        EventKind::Read { variable: own, .. } => own == variable,
-        EventKind::Pass { variable: own, to: PassedTo::User(call), .. } => {
+        EventKind::Read { .. } => a.concerns(event, memory),
+        EventKind::Pass { to: PassedTo::User(call), .. } => {
             // To be an argument is an access, too, whatever the procedure does with it; only one that certainly writes
             // looks at nothing.
             let usage = a.usage(call, event);
-            own == variable && !a.is_opaque(&a.calls[call as usize]) && (usage.is_read || !usage.is_written)
+            a.concerns(event, memory)
+                && !a.is_opaque(&a.calls[call as usize])
+                && (usage.is_read || !usage.is_written)
         }
         _ => false,
     }
 }
 
+/// Whether the event assigns the memory, so that the value may stay in a register.
+pub(super) fn is_store(a: &Analysis<'_>, event: &Event, memory: Memory) -> bool {
+    matches!(event.kind, EventKind::Write { by: By::Statement, .. }) && a.concerns(event, memory)
+}
+
 /// Leaves out calls that were meant as remedies, so that the finding stands at the access behind them; they stay when
-/// there is nothing else.
-pub(super) fn without_attempts<T: Copy>(a: &Analysis<'_>, accesses: &[(u32, T)]) -> Vec<(u32, T)> {
-    let is_attempt = |i: u32| match a.events[i as usize].kind {
+/// there is nothing else. What is left is in the order of the text.
+pub(super) fn without_attempts<T: Copy>(
+    a: &Analysis<'_>,
+    accesses: &[T],
+    event_of: impl Fn(&T) -> u32,
+) -> Vec<T> {
+    let is_attempt = |access: &T| match a.events[event_of(access) as usize].kind {
         EventKind::Pass { to: PassedTo::User(call), .. } => a.calls[call as usize].args.len() == 1,
         _ => false,
     };
-    let mut kept: Vec<(u32, T)> = accesses.iter().copied().filter(|(i, _)| !is_attempt(*i)).collect();
+    let mut kept: Vec<T> = accesses.iter().copied().filter(|access| !is_attempt(access)).collect();
     if kept.is_empty() {
         kept = accesses.to_vec();
     }
-    kept.sort_by_key(|(i, _)| *i);
+    kept.sort_by_key(event_of);
     kept
 }
 

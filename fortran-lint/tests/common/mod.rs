@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fortran_lint::check::check_one;
+use fortran_lint::check::{Input, check, check_one};
 use fortran_lint::options::Options;
 
 /// The package's folder.
@@ -30,6 +30,45 @@ pub(crate) fn said(text: &str, options: &Options) -> Vec<String> {
     let report = check_one("work.f90", text.as_bytes(), options);
     assert!(report.skipped.is_empty(), "a statement was skipped in:\n{text}");
     report.findings.iter().map(|finding| line_of(&report.text, finding)).collect()
+}
+
+/// One text under a name.
+pub(crate) fn input(path: &str, text: &str) -> Input {
+    Input { path: path.to_string(), bytes: text.as_bytes().to_vec() }
+}
+
+/// What is said about files that belong together, in any order, as `file: level rule variable`.
+pub(crate) fn said_of(files: &[(&str, &str)]) -> Vec<String> {
+    let ask = |files: &[(&str, &str)]| {
+        let inputs: Vec<Input> = files.iter().map(|(path, text)| input(path, text)).collect();
+        let mut all = Vec::new();
+        for report in check(&inputs, &Options::default()) {
+            assert!(report.skipped.is_empty(), "a statement of {} was skipped", report.path);
+            for finding in &report.findings {
+                let start = report.text[..finding.span.start as usize].rfind('\n').map_or(0, |at| at + 1);
+                let line = report.text[start..].lines().next().unwrap_or_default().trim().to_string();
+                let because = match finding.because.is_empty() {
+                    true => String::new(),
+                    false => format!(" because {}", finding.because.join(" ")),
+                };
+                let (level, rule) = (finding.level.name(), finding.rule);
+                all.push(format!("{}: {level} {rule} {}: {line}{because}", report.path, finding.variable));
+            }
+        }
+        all.sort();
+        all
+    };
+    let forwards = ask(files);
+    let reversed: Vec<(&str, &str)> = files.iter().rev().copied().collect();
+    assert_eq!(forwards, ask(&reversed), "the order of the files changes nothing");
+    forwards
+}
+
+/// Checks what is said about files that belong together.
+#[track_caller]
+pub(crate) fn check_files(files: &[(&str, &str)], expected: &[&str]) {
+    let texts: Vec<String> = files.iter().map(|(path, text)| format!("==> {path}\n{text}")).collect();
+    assert_eq!(said_of(files), expected, "in:\n{}", texts.join("\n"));
 }
 
 pub(crate) fn line_of(text: &str, finding: &fortran_lint::finding::Finding) -> String {

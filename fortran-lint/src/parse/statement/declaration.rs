@@ -119,9 +119,10 @@ impl Parser<'_> {
             }
             // Attributes of accelerators and of standards to come, and macros.
             None => {
-                self.name(c)?;
+                let name = self.name(c)?;
                 self.optional_arguments(c)?;
-                *attributes = attributes.with(Attributes::OTHER);
+                let is_nopass = self.e.tree.symbols.name(name.symbol) == "nopass";
+                *attributes = attributes.with(if is_nopass { Attributes::NOPASS } else { Attributes::OTHER });
             }
         }
         Ok(())
@@ -157,6 +158,7 @@ impl Parser<'_> {
         let mut shape = None;
         let mut length = None;
         let mut is_initialised = false;
+        let mut bound_to = None;
         loop {
             match c.kind(0) {
                 T::Open if shape.is_none() => shape = Some(self.e.arguments(c)?),
@@ -169,7 +171,10 @@ impl Parser<'_> {
             T::Equals | T::Arrow => {
                 is_initialised = c.kind(0) == T::Equals;
                 c.bump();
-                self.e.expr(c)?;
+                let value = self.e.expr(c)?;
+                if let (false, ExprKind::Name(symbol)) = (is_initialised, self.e.tree.expr(value).kind) {
+                    bound_to = Some(symbol);
+                }
             }
             T::Slash => {
                 is_initialised = true;
@@ -177,7 +182,7 @@ impl Parser<'_> {
             }
             _ => {}
         }
-        Ok(Entity { name, shape, length, is_initialised })
+        Ok(Entity { name, shape, length, is_initialised, bound_to })
     }
 
     pub(super) fn attribute_statement(

@@ -52,9 +52,9 @@ impl Parser<'_> {
                     self.name(c)?;
                 }
                 c.expect(T::DoubleColon)?;
-                self.generic_spec(c)?;
+                let generic = self.generic_spec(c)?;
                 c.expect(T::Arrow)?;
-                S::Specific(self.names(c)?)
+                S::Specific { generic, procedures: self.names(c)? }
             }
             "final" => {
                 c.eat(T::DoubleColon);
@@ -244,7 +244,7 @@ impl Parser<'_> {
             T::Open => Some(self.e.arguments(c)?),
             _ => None,
         };
-        Ok(Entity { name, shape, length: None, is_initialised: false })
+        Ok(Entity { name, shape, length: None, is_initialised: false, bound_to: None })
     }
 
     pub(super) fn equivalence(&mut self, c: &mut Cursor<'_>) -> Parsed<StatementKind> {
@@ -324,7 +324,7 @@ impl Parser<'_> {
             let name = self.name(c)?;
             c.expect(T::Equals)?;
             self.e.expr(c)?;
-            entities.push(Entity { name, shape: None, length: None, is_initialised: false });
+            entities.push(Entity { name, shape: None, length: None, is_initialised: false, bound_to: None });
             if !c.eat(T::Comma) {
                 break;
             }

@@ -99,7 +99,7 @@ impl Parser<'_> {
                 result: None,
                 prefix: None,
             },
-            _ => StatementKind::Specific(names),
+            _ => StatementKind::Specific { generic: None, procedures: names },
         })
     }
 
