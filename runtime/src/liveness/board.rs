@@ -605,7 +605,7 @@ mod tests {
         let bytes = nothing.encode();
         assert!(Told::decode(Body::new(&bytes)) == Ok(nothing.clone()));
         assert!(Told::decode(Body::new(&bytes[..bytes.len() - 1])).is_err());
-        let team = Members::new(5, Rank(0), vec![Rank(0), Rank(1)]);
+        let team = Members::new(5, Rank(0), [Rank(0), Rank(1)].into());
         let what = WaitFor::collective("fence", &team, 7);
         let shown =
             Shown::new(&segment, 0, 0, &WaitFor { window: Some(0), ..what }).expect("it is the first");
