@@ -2,8 +2,9 @@
 //! jobs live in one process.
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ pub(crate) struct RankContext {
     retired: Mutex<Vec<Retired>>,
     /// What was left open by values that were dropped, where dropping could return no error.
     left_open: Mutex<Vec<Error>>,
+    /// What a layer above keeps for the rank, made when it is first needed.
+    attached: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Blocks that peers may still touch, and the question whether they are done.
@@ -121,7 +124,17 @@ impl RankContext {
             waited_ns: AtomicU64::new(0),
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
+            attached: OnceLock::new(),
             segment,
+        }
+    }
+
+    /// Gives what a layer above keeps for the rank; `make` makes it, once.
+    pub(crate) fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
+        let attached = self.attached.get_or_init(|| make());
+        match Arc::clone(attached).downcast::<T>() {
+            Ok(attached) => attached,
+            Err(_) => unreachable!("one layer attaches one thing"),
         }
     }
 

@@ -65,6 +65,7 @@ pub mod launch;
 mod liveness;
 mod op;
 mod patience;
+pub mod pgo;
 #[doc(hidden)]
 pub mod private;
 mod rank;

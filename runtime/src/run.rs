@@ -15,6 +15,7 @@ use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
 use crate::launch::environment::{self, Network, Part, STATS};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
+use crate::pgo::{self, Hub};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
 use crate::transport::shm::segment::Segment;
@@ -255,6 +256,8 @@ struct Joined {
     parent: Option<u32>,
     /// How ranks are reached that share no memory with this one.
     wire: Option<Arc<Wire>>,
+    /// What has been registered for them before the agent began.
+    hub: Option<Arc<Hub>>,
 }
 
 impl Joined {
@@ -280,7 +283,7 @@ fn join_alone() -> Result<Joined> {
     let segment = Segment::create(1)?;
     create_root(&segment)?;
     liveness::join(&segment, 0, std::process::id());
-    Ok(Joined { segment, rank: Rank(0), parent: None, wire: None })
+    Ok(Joined { segment, rank: Rank(0), parent: None, wire: None, hub: None })
 }
 
 const JOINING: &str = "joining the job";
@@ -292,7 +295,7 @@ fn join_process(rank: u32, size: u32, file: i32) -> Result<Joined> {
     let segment = attach(rank, size, file)?;
     let parent = sys::process::die_with_parent();
     match liveness::join(&segment, rank, std::process::id()) {
-        true => Ok(Joined { segment, rank: Rank(rank), parent, wire: None }),
+        true => Ok(Joined { segment, rank: Rank(rank), parent, wire: None, hub: None }),
         false => Err(refused(format!("rank {rank} has joined already: a process enters its job once"))),
     }
 }
@@ -362,6 +365,7 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
     let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, waits);
     let wire = wire.map_err(system)?;
     let wire = Arc::new(wire);
+    let hub = pgo::join(&segment, Rank(rank), &wire).map_err(system)?;
     for (lost, evidence) in joined.lost {
         liveness::end(&segment, lost, evidence);
     }
@@ -373,7 +377,7 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
         }
     };
     agent::start(Arc::clone(&wire), door, joined.decoder, Box::new(on_lost)).map_err(system)?;
-    Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire) })
+    Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire), hub: Some(hub) })
 }
 
 fn run_rank<E: Display>(
@@ -385,6 +389,9 @@ fn run_rank<E: Display>(
     let context =
         RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
     let context = Arc::new(context.with_memory_model(memory_model).with_info_policy(info));
+    if let Some(hub) = joined.hub.clone() {
+        context.attached(|| hub);
+    }
     let team = Team::root(Arc::clone(&context));
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.

@@ -124,3 +124,14 @@ pub fn holding_guard<T: Element, R>(
 ) -> Outcome<R> {
     window.raw().holding_guard::<T, R>(target, at, body)
 }
+
+/// How many events of Put/Get/Offer this rank has served as originator, as target and by its agent.
+pub fn served(team: &Team) -> u64 {
+    pgo_counters(team)[..3].iter().sum()
+}
+
+/// What the calls of Put/Get/Offer have done at this rank: events served as originator, as target and by the agent; copies through
+/// memory between the two ends; messages about counts; frames to ranks without shared memory; blocks of memory taken.
+pub fn pgo_counters(team: &Team) -> [u64; 7] {
+    crate::pgo::counters(team)
+}

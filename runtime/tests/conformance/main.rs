@@ -43,6 +43,7 @@ mod messages;
 mod notified;
 mod parts;
 mod passive;
+mod pgo;
 mod pscw;
 mod regions;
 mod requests;
@@ -134,6 +135,7 @@ struct Case {
 const FORCED: &str = "force_info=strong";
 
 const ALL: &[Transport] = &[Transport::Local, Transport::Shm, Transport::Tcp, Transport::Mixed];
+const MAPPED: &[Transport] = &[Transport::Local, Transport::Shm];
 const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mixed];
 // covers: RMA-WIN-07 -- on mapped memory: every case that keeps the rules runs over both
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
@@ -168,6 +170,11 @@ impl Case {
     /// A case in which a rank ends with an error that contains this.
     const fn failing(self, text: &'static str) -> Case {
         Case { ending: Ending::Fails(text), ..self }
+    }
+
+    /// A case about what is so only while ranks share memory.
+    const fn mapped(self) -> Case {
+        Case { transports: MAPPED, ..self }
     }
 
     /// A case of so many rounds that it belongs to the long checks where each round is a message.
@@ -279,6 +286,14 @@ const TABLES: &[&[Case]] = &[
     list::CASES,
     litmus::CASES,
     messages::CASES,
+    pgo::basics::CASES,
+    pgo::order::CASES,
+    pgo::requests::CASES,
+    #[cfg(feature = "progressive")]
+    pgo::progressive::CASES,
+    pgo::collective::CASES,
+    pgo::extras::CASES,
+    pgo::programs::CASES,
     trouble::CASES,
 ];
 

@@ -18,7 +18,7 @@ pub(crate) use crate::sys::memory::page_bytes;
 use crate::sys::memory::{self, Mapping};
 
 /// Says "segment of this runtime, this layout". The last byte counts layouts.
-const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x03");
 
 /// Address space of a segment: as much of this as the process may map, halved down to the minimum.
 const RESERVATION_MAX_BYTES: u64 = 1 << 40;
@@ -146,6 +146,11 @@ impl Segment {
     #[inline]
     pub(crate) fn at(&self, offset: u64) -> *mut u8 {
         self.base().wrapping_add(offset as usize)
+    }
+
+    /// Whether so many bytes from an offset on are the segment's.
+    pub(crate) fn contains(&self, offset: u64, bytes: usize) -> bool {
+        offset.checked_add(bytes as u64).is_some_and(|end| end <= self.mapping.len() as u64)
     }
 
     /// The shared structure at an offset that another rank wrote, unless that is no place for one: a rank that dies of

@@ -353,13 +353,29 @@ impl Link {
         }
     }
 
-    /// The reply to a request, if it has come.
-    pub(crate) fn reply_now(&self, request: u64) -> Option<Vec<u8>> {
-        if let Ok(stream) = self.stream() {
-            // A broken connection is found by whoever waits on it.
-            let _ = self.read_available(&stream);
+    /// Sends what the connection takes now, and reads what has arrived. For callers that wait for several links.
+    pub(crate) fn exchange_now(&self) -> Result<(), Cut> {
+        let stream = self.stream()?;
+        if let Moved::Closed | Moved::Cut = self.staged().push(&stream, &self.tally) {
+            return Err(self.broken());
         }
+        self.read_available(&stream).map(|_| ())
+    }
+
+    /// Takes the reply to a request, if it has arrived.
+    pub(crate) fn arrived(&self, request: u64) -> Option<Vec<u8>> {
         self.state().replies.remove(&request)
+    }
+
+    /// How much is staged and not sent yet.
+    pub(crate) fn staged_bytes(&self) -> usize {
+        self.staged().left()
+    }
+
+    /// The connection, and what to watch it for, if there is one.
+    pub(super) fn watched(&self) -> Option<(Arc<TcpStream>, PollFlags)> {
+        let flags = if self.staged_bytes() == 0 { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
+        Some((self.stream().ok()?, flags))
     }
 
     /// Reads what has arrived, or sleeps until something does.

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -112,6 +113,15 @@ pub(crate) fn wait(stream: &TcpStream, flags: PollFlags, timeout: Duration) -> W
         // After an error there is nothing better to do than to look.
         Ok(_) | Err(_) => Woken::Ready,
     }
+}
+
+/// Sleeps until one of several connections has what it is watched for, or `bell` can be read, or for so long.
+pub(crate) fn wait_any(streams: &[(Arc<TcpStream>, PollFlags)], bell: BorrowedFd<'_>, timeout: Duration) {
+    let mut watched: Vec<PollFd<'_>> =
+        streams.iter().map(|(stream, flags)| PollFd::from_borrowed_fd(stream.as_fd(), *flags)).collect();
+    watched.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
+    // As in `wait`.
+    let _ = poll(&mut watched, Some(&timespec(timeout)));
 }
 
 fn timespec(duration: Duration) -> Timespec {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -237,7 +237,10 @@ impl Wire {
 
     /// The answer to a request, if it has come.
     pub(crate) fn sight_told(&self, job_rank: u32, request: u64) -> Option<Vec<u8>> {
-        self.open_link(job_rank)?.reply_now(request)
+        let link = self.open_link(job_rank)?;
+        // A broken connection is found by whoever waits on it.
+        let _ = link.exchange_now();
+        link.arrived(request)
     }
 
     /// Drops the answer to a request, whether it has come or will.
@@ -263,6 +266,13 @@ impl Wire {
     /// How many of its collective calls this rank has come to on the service of that name.
     pub(crate) fn meetings(&self, name: u64) -> Option<u64> {
         self.services().get(&name).and_then(|service| service.meetings())
+    }
+
+    /// Sleeps until something has come on a link to one of these ranks, or `bell` can be read, or for so long.
+    pub(crate) fn wait_any(&self, ranks: &[u32], bell: BorrowedFd<'_>, timeout: Duration) {
+        let links = ranks.iter().filter_map(|&rank| self.links[rank as usize].get());
+        let streams: Vec<_> = links.filter_map(|link| link.watched()).collect();
+        socket::wait_any(&streams, bell, timeout);
     }
 
     /// Lets other ranks reach a service by its name.
