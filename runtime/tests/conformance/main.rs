@@ -29,6 +29,7 @@ mod atomics;
 mod barriers;
 mod between;
 mod copies;
+mod distributed;
 mod examples;
 mod failures;
 mod fences;
@@ -173,9 +174,7 @@ impl Case {
         Case { ending: Ending::Fails(text), ..self }
     }
 
-    /// A case about what is so only while ranks share memory: that a transfer is done when it returns, that a rank sees what
-    /// the others wait for; or about what is refused over connections so far: run-time datatypes, elements that are combined
-    /// under a guard, attached memory, counted puts.
+    /// A case about what is so only while ranks share memory.
     const fn mapped(self) -> Case {
         Case { transports: MAPPED, ..self }
     }
@@ -188,6 +187,11 @@ impl Case {
     /// A case whose ranks are processes that share memory, as it stops one that others go on to reach.
     const fn processes(self) -> Case {
         Case { transports: &[Transport::Shm], ..self }
+    }
+
+    /// A case about ranks that share no memory.
+    const fn connected(self) -> Case {
+        Case { transports: &[Transport::Tcp], memories: &[Memory::Runtime], infos: &[""], ..self }
     }
 
     /// A case that looks at its window's memory until others have changed it, which no rule promises.
@@ -277,6 +281,7 @@ const TABLES: &[&[Case]] = &[
     copies::CASES,
     regions::CASES,
     failures::CASES,
+    distributed::CASES,
     jacobi::CASES,
     halos::CASES,
     traces::CASES,
