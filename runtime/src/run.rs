@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
-use crate::launch::environment::{self, Network, Part};
+use crate::launch::environment::{self, Network, Part, STATS};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
+use crate::pgo::{self, Hub};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
 use crate::transport::shm::segment::Segment;
@@ -24,7 +25,7 @@ use crate::transport::tcp::frame::Malformed;
 use crate::transport::tcp::handshake::Party;
 use crate::transport::tcp::link::Cut;
 use crate::transport::tcp::rendezvous::{NODE_ALONE, NotJoined, Place, join};
-use crate::transport::tcp::wire::Wire;
+use crate::transport::tcp::wire::{Waits, Wire};
 
 /// Stack of a rank that is a thread: what the first thread of a process usually has. Unused parts cost nothing.
 const STACK_BYTES: usize = 8 << 20;
@@ -255,6 +256,8 @@ struct Joined {
     parent: Option<u32>,
     /// How ranks are reached that share no memory with this one.
     wire: Option<Arc<Wire>>,
+    /// What has been registered for them before the agent began.
+    hub: Option<Arc<Hub>>,
 }
 
 impl Joined {
@@ -280,7 +283,7 @@ fn join_alone() -> Result<Joined> {
     let segment = Segment::create(1)?;
     create_root(&segment)?;
     liveness::join(&segment, 0, std::process::id());
-    Ok(Joined { segment, rank: Rank(0), parent: None, wire: None })
+    Ok(Joined { segment, rank: Rank(0), parent: None, wire: None, hub: None })
 }
 
 const JOINING: &str = "joining the job";
@@ -292,7 +295,7 @@ fn join_process(rank: u32, size: u32, file: i32) -> Result<Joined> {
     let segment = attach(rank, size, file)?;
     let parent = sys::process::die_with_parent();
     match liveness::join(&segment, rank, std::process::id()) {
-        true => Ok(Joined { segment, rank: Rank(rank), parent, wire: None }),
+        true => Ok(Joined { segment, rank: Rank(rank), parent, wire: None, hub: None }),
         false => Err(refused(format!("rank {rank} has joined already: a process enters its job once"))),
     }
 }
@@ -354,10 +357,15 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
         return Err(failed(ErrorKind::Launch, note));
     }
     let own = Arc::clone(&segment);
-    let sight = Box::new(move || liveness::phrase(&own, rank));
-    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, sight);
+    let accused = Arc::clone(&segment);
+    let waits = Waits {
+        sight: Box::new(move || liveness::tell(&own, rank)),
+        accused: Box::new(move |body| liveness::hear_accusation(&accused, body)),
+    };
+    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, waits);
     let wire = wire.map_err(system)?;
     let wire = Arc::new(wire);
+    let hub = pgo::join(&segment, Rank(rank), &wire).map_err(system)?;
     for (lost, evidence) in joined.lost {
         liveness::end(&segment, lost, evidence);
     }
@@ -369,7 +377,7 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
         }
     };
     agent::start(Arc::clone(&wire), door, joined.decoder, Box::new(on_lost)).map_err(system)?;
-    Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire) })
+    Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire), hub: Some(hub) })
 }
 
 fn run_rank<E: Display>(
@@ -380,11 +388,16 @@ fn run_rank<E: Display>(
 ) -> ExitCode {
     let context =
         RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
-    let context = Arc::new(context.with_memory_model(memory_model).with_info_policy(info));
+    let context =
+        Arc::new(context.with_memory_model(memory_model).with_info_policy(info).with_memory_aside());
+    if let Some(hub) = joined.hub.clone() {
+        context.attached(|| hub);
+    }
     let team = Team::root(Arc::clone(&context));
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.
     let outcome = catch_unwind(AssertUnwindSafe(|| body(&team)));
+    say_traffic(&context);
     match outcome {
         Ok(Ok(())) => {
             drop(team);
@@ -402,6 +415,13 @@ fn run_rank<E: Display>(
             joined.end(Evidence::Panicked);
             ExitCode::from(STATUS_PANICKED)
         }
+    }
+}
+
+/// Says what the rank has sent, received and waited for, if that was asked for.
+fn say_traffic(context: &RankContext) {
+    if std::env::var_os(STATS).is_some_and(|value| value == "1") {
+        eprintln!("rank {}: {}", context.job_rank(), context.traffic());
     }
 }
 
@@ -426,8 +446,11 @@ fn finalize(context: &RankContext, members: &Members) -> Result<()> {
 }
 
 fn run_threads<E: Display>(job: &Job, body: &(dyn Fn(&Team) -> Result<(), E> + Sync)) -> ExitCode {
-    let outcome =
-        job.try_spawn(|team| body(team).map_err(|error| eprintln!("rank {}: error: {error}", team.rank())));
+    let outcome = job.try_spawn(|team| {
+        let result = body(team);
+        say_traffic(team.context());
+        result.map_err(|error| eprintln!("rank {}: error: {error}", team.rank()))
+    });
     match outcome {
         Ok(ranks) if ranks.iter().all(Result::is_ok) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(STATUS_FAILED),

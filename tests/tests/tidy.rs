@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use rma_tests::{files, text};
 
 /// The only places whose production code may contain `unsafe`.
-const UNSAFE_PLACES: [&str; 5] = [
+const UNSAFE_PLACES: [&str; 6] = [
     "runtime/src/sys/",
     "runtime/src/sync/",
     "runtime/src/transport/shm/",
     "runtime/src/window/raw",
+    "runtime/src/pgo/raw/",
     "runtime/src/element/plain.rs",
 ];
 
@@ -29,25 +30,30 @@ const PACKAGES: [(&str, &[&str]); 8] = [
 
 /// The modules of `rma`, lowest first, and which other modules the code of each names (its tests excluded). Whoever adds an
 /// arrow adds it here, where it can be seen that it leads down.
-const MODULES: [(&str, &[&str]); 18] = [
+const MODULES: [(&str, &[&str]); 20] = [
     ("sys", &[]),
     ("sync", &["sys"]),
     ("rank", &[]),
     ("info", &[]),
+    ("traffic", &[]),
     ("patience", &[]),
     ("element", &[]),
     ("error", &["rank"]),
+    ("op", &["element", "error"]),
     ("trace", &["rank"]),
     ("transport", &["element", "error", "sync", "sys"]),
-    ("job", &["error", "info", "patience", "rank", "transport"]),
+    ("job", &["error", "info", "patience", "rank", "traffic", "transport"]),
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
-    ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "transport"]),
+    ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "traffic", "transport"]),
+    ("pgo", &["element", "error", "job", "liveness", "op", "rank", "team", "transport"]),
     ("launch", &["error", "info", "job", "liveness", "sys", "team", "transport"]),
-    ("run", &["error", "info", "job", "launch", "liveness", "sys", "team", "transport"]),
-    ("op", &["element", "error"]),
+    ("run", &["error", "info", "job", "launch", "liveness", "pgo", "sys", "team", "transport"]),
     ("window", &["element", "error", "info", "job", "liveness", "op", "sync", "team", "trace", "transport"]),
     ("epoch", &["element", "error", "info", "op", "team", "window"]),
-    ("private", &["element", "epoch", "error", "info", "launch", "op", "run", "sync", "team", "window"]),
+    (
+        "private",
+        &["element", "epoch", "error", "info", "launch", "op", "pgo", "run", "sync", "team", "window"],
+    ),
 ];
 
 /// Files longer than this are named, as a hint that they may hold two ideas.

@@ -254,6 +254,30 @@ pub fn typed_mut<'a, 'd, U: Element>(elements: &'a mut [U], datatype: &'d Dataty
     TypedSliceMut { memory: MemoryMut { start, bytes, borrowed: PhantomData }, datatype }
 }
 
+impl<'a, 'd> TypedSlice<'a, 'd> {
+    pub(crate) fn parts(self) -> (Memory<'a>, &'d Datatype) {
+        (self.memory, self.datatype)
+    }
+}
+
+impl<'a, 'd> TypedSliceMut<'a, 'd> {
+    pub(crate) fn parts(self) -> (MemoryMut<'a>, &'d Datatype) {
+        (self.memory, self.datatype)
+    }
+}
+
+impl<'a, 'd, T> StridedSlice<'a, 'd, T> {
+    pub(crate) fn parts(self) -> (&'a [T], Section<'d>) {
+        (self.elements, self.section)
+    }
+}
+
+impl<'a, 'd, T> StridedSliceMut<'a, 'd, T> {
+    pub(crate) fn parts(self) -> (&'a mut [T], Section<'d>) {
+        (self.elements, self.section)
+    }
+}
+
 macro_rules! origins {
     ($([$($generics:tt)*] $type:ty, |$this:ident| $source:expr;)*) => {$(
         impl<$($generics)*> Origin<'scope, T> for $type {

@@ -59,6 +59,8 @@ pub(crate) struct Record {
     pub(crate) end_order: AtomicU32,
     /// Told when something has come from a rank that shares no memory with this one.
     pub(crate) mail: Event,
+    /// Offset of the rank's store of offers and events, 0 while nobody has needed it.
+    pub(crate) store: AtomicU64,
     /// What the rank waits for.
     pub(crate) board: Board,
     /// What another rank has found out about the wait of this one.

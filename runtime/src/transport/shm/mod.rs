@@ -5,4 +5,5 @@ pub(crate) mod atomic;
 pub(crate) mod bytes;
 pub(crate) mod copy;
 pub(crate) mod layout;
+pub(crate) mod offers;
 pub(crate) mod segment;

@@ -18,7 +18,7 @@ pub(crate) use crate::sys::memory::page_bytes;
 use crate::sys::memory::{self, Mapping};
 
 /// Says "segment of this runtime, this layout". The last byte counts layouts.
-const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"rmaseg\0\x03");
 
 /// Address space of a segment: as much of this as the process may map, halved down to the minimum.
 const RESERVATION_MAX_BYTES: u64 = 1 << 40;
@@ -49,6 +49,20 @@ pub(crate) struct Segment {
     file: OwnedFd,
     /// Kept here, so that a rank that writes wildly before it dies does not mislead the others.
     size: u32,
+}
+
+/// Pages of a segment that stay in memory, as this process sees it, while this value lives.
+pub(crate) struct Locked {
+    segment: Arc<Segment>,
+    offset: u64,
+    len: u64,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // If the system refuses, the pages stay in memory until the process ends; nothing else depends on it.
+        let _ = memory::unlock(&self.segment.mapping, self.offset as usize, self.len as usize);
+    }
 }
 
 impl Segment {
@@ -146,6 +160,11 @@ impl Segment {
     #[inline]
     pub(crate) fn at(&self, offset: u64) -> *mut u8 {
         self.base().wrapping_add(offset as usize)
+    }
+
+    /// Whether so many bytes from an offset on are the segment's.
+    pub(crate) fn contains(&self, offset: u64, bytes: usize) -> bool {
+        offset.checked_add(bytes as u64).is_some_and(|end| end <= self.mapping.len() as u64)
     }
 
     /// The shared structure at an offset that another rank wrote, unless that is no place for one: a rank that dies of
@@ -277,6 +296,12 @@ impl Segment {
     pub(crate) fn release(&self, offset: u64, len: u64) {
         // If the system refuses, the memory stays in use until the job ends; nothing else depends on it.
         let _ = memory::release(&self.file, offset, len);
+    }
+
+    /// Keeps the pages of a range in memory. The range has pages of its own, as others' are let go with it.
+    pub(crate) fn lock(self: &Arc<Segment>, offset: u64, len: u64) -> Result<Locked, Errno> {
+        memory::lock(&self.mapping, offset as usize, len as usize)?;
+        Ok(Locked { segment: Arc::clone(self), offset, len })
     }
 
     /// Numbers teams and windows from here on, so that the identities of two segments of one job differ.

@@ -1,0 +1,331 @@
+//! An offer that stands: its words, and the memory that stands for private memory while that is offered. Never waits for events.
+//!
+//! Whatever is offered lies in memory that ranks share. Private memory has a mirror there for as long as it is offered: what it
+//! holds is copied there when the offer opens, and what events have put comes back when it closes. So private memory is touched
+//! by its own rank only, in its own calls.
+#![forbid(unsafe_code)]
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Events;
+use super::event::{Family, Key};
+use super::hub::{Hub, Role, fault_error, noted, write_key};
+use super::offer::{Held, Status, Terms};
+use super::raw::mirror_place;
+use crate::error::{Error, ErrorKind, Result};
+use crate::job::RankContext;
+use crate::rank::{Members, Rank};
+use crate::transport::shm::arena::Block;
+use crate::transport::shm::offers::OfferNode;
+
+/// Who makes a call, on which team.
+#[derive(Clone)]
+pub(super) struct Caller {
+    pub(super) context: Arc<RankContext>,
+    pub(super) members: Arc<Members>,
+    pub(super) hub: Arc<Hub>,
+}
+
+impl Caller {
+    #[track_caller]
+    pub(super) fn error(&self, kind: ErrorKind, call: &'static str) -> Error {
+        Error::new(kind, call).caller(self.members.rank())
+    }
+}
+
+/// See the module.
+pub(super) struct Standing {
+    pub(super) by: Caller,
+    pub(super) call: &'static str,
+    pub(super) key: Key,
+    terms: Terms,
+    count: u64,
+    /// The offer's words. `None` once they were given up.
+    node: Option<Block>,
+    mirror: Option<Block>,
+    ledger: Option<Block>,
+    is_open: bool,
+}
+
+/// What an offer has come to.
+pub(super) struct Ended {
+    pub(super) status: Status,
+    /// What was wrong with the first event that had a fault.
+    pub(super) fault: Option<Error>,
+}
+
+impl Standing {
+    /// Takes the memory that an offer needs.
+    ///
+    /// # Errors
+    /// `BadEvents`, `CountAnyNotAllowed`, `BadDispUnit`, `RankOutOfRange`; `System` if memory is short.
+    pub(super) fn new(
+        by: &Caller,
+        call: &'static str,
+        key: Key,
+        (terms, count): (Terms, u64),
+        held: &Held<'_>,
+        location: &'static Location<'static>,
+    ) -> Result<Standing> {
+        let refuse =
+            |kind, note: String| Err(by.error(kind, call).note(format!("{note}; {key}")).called_at(location));
+        if terms.events == super::NONE_OK && count != 0 && key.family != Family::Collective {
+            return refuse(
+                ErrorKind::BadEvents,
+                "it serves neither puts nor gets, but counts events: say PUTS_OK, GETS_OK or both".to_owned(),
+            );
+        }
+        if terms.unit == 0 {
+            return refuse(ErrorKind::BadDispUnit, "an offer's unit is at least 1".to_owned());
+        }
+        if let Some(only) = terms.only
+            && by.members.size() <= only.0
+        {
+            let note = format!(
+                "its events are to come from rank {only}, and the team has {} ranks",
+                by.members.size()
+            );
+            return refuse(ErrorKind::RankOutOfRange, note);
+        }
+        let take = |bytes: usize| {
+            by.hub.counted.blocks.fetch_add(1, Ordering::Relaxed);
+            by.context.allocate(call, bytes).map_err(|error| error.called_at(location))
+        };
+        let node = take(size_of::<OfferNode>())?;
+        let mirror = match held.private() {
+            Some(place) if 0 < place.bytes() => Some(take(place.bytes())?),
+            _ => None,
+        };
+        let ledger = match terms.by_origin {
+            true => Some(take(16 * by.members.size() as usize)?),
+            false => None,
+        };
+        Ok(Standing {
+            by: by.clone(),
+            call,
+            key,
+            terms,
+            count,
+            node: Some(node),
+            mirror,
+            ledger,
+            is_open: false,
+        })
+    }
+
+    fn node(&self) -> Option<&OfferNode> {
+        self.node.as_ref().map(|block| self.by.hub.offer(block.offset()))
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// How many events it serves.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// How many it has served.
+    pub(super) fn served(&self) -> u64 {
+        // Acquire: pairs with the Release of whoever has served, so that what it wrote is seen.
+        self.node().map_or(0, |node| node.served.load(Ordering::Acquire))
+    }
+
+    /// The rank whose events alone it serves.
+    pub(super) fn only(&self) -> Option<Rank> {
+        self.terms.only
+    }
+
+    /// Opens the offer and serves what waits for it.
+    ///
+    /// # Errors
+    /// As [`Hub::lock`].
+    pub(super) fn open(
+        &mut self,
+        held: &Held<'_>,
+        round: u64,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        let (hub, Some(node)) = (&self.by.hub, &self.node) else { return Ok(()) };
+        let offset = node.offset();
+        let (base, bytes) = match (held.private(), &self.mirror) {
+            (Some(place), Some(mirror)) => {
+                hub.counted.staged.fetch_add(1, Ordering::Relaxed);
+                let bytes = place.bytes();
+                mirror_place(&hub.segment, mirror, bytes).take(hub.engine, 0, place, 0, bytes);
+                (mirror.offset(), bytes)
+            }
+            (Some(_), None) => (0, 0),
+            (None, _) => held.shared(),
+        };
+        let words = hub.offer(offset);
+        write_key(&words.key, &self.key, round);
+        let only = self.terms.only.map_or(0, |rank| self.by.members.job_rank(rank).0 + 1);
+        words.kinds.store(self.terms.events.bits(), Ordering::Relaxed);
+        words.only.store(only, Ordering::Relaxed);
+        words.late.store(u32::from(self.terms.late), Ordering::Relaxed);
+        words.written.store(0, Ordering::Relaxed);
+        words.base.store(base, Ordering::Relaxed);
+        words.bytes.store(bytes as u64, Ordering::Relaxed);
+        words.unit.store(self.terms.unit as u64, Ordering::Relaxed);
+        words.count.store(self.count, Ordering::Relaxed);
+        words.served.store(0, Ordering::Relaxed);
+        words.moved.store(0, Ordering::Relaxed);
+        words.fault.code.store(0, Ordering::Relaxed);
+        words.ledger.store(self.ledger.as_ref().map_or(0, Block::offset), Ordering::Relaxed);
+        if let Some(ledger) = &self.ledger {
+            let counts =
+                hub.segment.shared_slice::<AtomicU64>(ledger.offset(), 2 * self.by.members.size() as usize);
+            counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));
+        }
+        let locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
+        let bucket = locked.bucket(&self.key);
+        hub.append(&bucket.offers, offset);
+        bucket.opened.fetch_add(1, Ordering::Release); // Release: pairs with the Acquire in a scope's look.
+        self.is_open = true;
+        locked.settle(&self.key, Role::Target, &mut hub.keeper(&locked, &self.key));
+        Ok(())
+    }
+
+    /// Lets others serve what came while only the owner could, and serves what waits.
+    pub(super) fn attend(&self, location: &'static Location<'static>) -> Result<()> {
+        let (hub, Some(node)) = (&self.by.hub, self.node()) else { return Ok(()) };
+        if !self.is_open || node.late.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
+        node.late.store(0, Ordering::Relaxed);
+        locked.bucket(&self.key).opened.fetch_add(1, Ordering::Release); // Release: as in `open`.
+        locked.settle(&self.key, Role::Target, &mut hub.keeper(&locked, &self.key));
+        Ok(())
+    }
+
+    /// Keeps others from serving again, until the owner attends.
+    pub(super) fn turn_away(&self, location: &'static Location<'static>) -> Result<()> {
+        let (hub, Some(node)) = (&self.by.hub, self.node()) else { return Ok(()) };
+        if self.terms.late {
+            let _locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
+            node.late.store(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Closes the offer and brings what was put back to private memory.
+    ///
+    /// # Errors
+    /// As [`Hub::lock`]: others may still write to the offered memory, which is given up.
+    pub(super) fn close(
+        &mut self,
+        held: &mut Held<'_>,
+        location: &'static Location<'static>,
+    ) -> Result<Ended> {
+        let hub = Arc::clone(&self.by.hub);
+        let Some(offset) = self.node.as_ref().filter(|_| self.is_open).map(Block::offset) else {
+            return Ok(Ended { status: Status::default(), fault: None });
+        };
+        let locked = match hub.lock(&self.by.context, hub.me, self.call, location) {
+            Ok(locked) => locked,
+            Err(error) => {
+                self.give_up();
+                held.renounce();
+                return Err(error);
+            }
+        };
+        let words = hub.offer(offset);
+        hub.unlink(&locked.bucket(&self.key).offers, offset);
+        drop(locked);
+        self.is_open = false;
+        if let (Some(place), Some(mirror)) = (held.private(), &self.mirror)
+            && words.written.load(Ordering::Relaxed) != 0
+        {
+            hub.counted.staged.fetch_add(1, Ordering::Relaxed);
+            let bytes = place.bytes();
+            place.take(hub.engine, 0, &mirror_place(&hub.segment, mirror, bytes), 0, bytes);
+        }
+        let by_origin = match &self.ledger {
+            None => Vec::new(),
+            Some(ledger) => {
+                let counts = hub
+                    .segment
+                    .shared_slice::<AtomicU64>(ledger.offset(), 2 * self.by.members.size() as usize);
+                let of =
+                    |rank: Rank| [0, 1].map(|which| counts[2 * rank.index() + which].load(Ordering::Relaxed));
+                let ranks = self.by.members.ranks().map(|rank| (rank, of(rank)));
+                ranks
+                    .filter(|(_, [events, _])| *events != 0)
+                    .map(|(rank, [events, bytes])| (rank, events, bytes))
+                    .collect()
+            }
+        };
+        let status = Status {
+            events: words.served.load(Ordering::Relaxed),
+            bytes: words.moved.load(Ordering::Relaxed),
+            by_origin,
+        };
+        let fault = noted(&words.fault).map(|(found, originator)| {
+            let by = match self.by.members.rank_of(Rank(originator)) {
+                Some(rank) => format!("an event of rank {rank}"),
+                None => format!("an event of rank {originator} of the job"),
+            };
+            let error = |kind| self.by.error(kind, self.call).other(by.clone()).called_at(location);
+            fault_error(error, &found, &self.key)
+        });
+        Ok(Ended { status, fault })
+    }
+
+    /// Leaves everything behind that others may still touch.
+    fn give_up(&mut self) {
+        self.is_open = false;
+        [&mut self.node, &mut self.mirror, &mut self.ledger]
+            .into_iter()
+            .filter_map(Option::take)
+            .for_each(Block::leave_behind);
+    }
+
+    /// What may explain why nothing matches: what waits in the own store under the same team and tag.
+    pub(super) fn hint(&self) -> Option<String> {
+        let locked = self.by.hub.lock_soon()?;
+        let hub = &self.by.hub;
+        let bucket = locked.bucket(&self.key);
+        let member = |job_rank: u32| self.by.members.rank_of(Rank(job_rank)).unwrap_or_default();
+        for at in hub.walk(&bucket.events) {
+            let event = hub.event(at);
+            let word = |word: &AtomicU64| word.load(Ordering::Relaxed);
+            if word(&event.key.team) != self.key.team || word(&event.key.tag) != self.key.tag {
+                continue;
+            }
+            let from = member(event.originator.load(Ordering::Relaxed));
+            let kinds = Events::from_bits(event.kinds.load(Ordering::Relaxed));
+            let Some(family) = Family::from_code(word(&event.key.family)) else { continue };
+            if family != self.key.family {
+                let (theirs, own) = (family.name(), self.key.family.name());
+                return Some(format!(
+                    "an event of the {theirs} family waits from rank {from}, this is the {own} one"
+                ));
+            }
+            if kinds & self.terms.events != kinds {
+                return Some(format!(
+                    "EventNotOffered: {kinds} of rank {from} waits, and this offer allows {}",
+                    self.terms.events
+                ));
+            }
+        }
+        None
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        if !self.is_open {
+            return;
+        }
+        // Whoever drops it has no place for what was put.
+        let mut nowhere = Held::nothing();
+        if self.close(&mut nowhere, Location::caller()).is_err() {
+            self.give_up();
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Waiting for an offer to be complete: for what it serves, and for what its caller has issued. Never matches by itself.
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::panic::Location;
+
+use super::event::{Family, Key};
+use super::hub::UNCOUNTED;
+use super::offer::{Offerable, Request, Status};
+use super::standing::{Caller, Ended, Standing};
+use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
+use crate::rank::Rank;
+
+/// The events that a caller has issued.
+pub(super) trait Own {
+    /// Brings the events of a family forward, those of earlier rounds than `before` in the collective one. Whether all of them
+    /// are served.
+    fn advance(
+        &self,
+        key: &Key,
+        before: u64,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<bool>;
+
+    /// The ranks of the job without shared memory that an event waits for.
+    fn far(&self, key: &Key) -> Vec<u32>;
+
+    /// Whether an event of the family waits for a rank. With `is_over`, for one whose program has returned: whether there is one
+    /// that it has not served.
+    fn waits_for(&self, family: Family, rank: Rank, is_over: bool) -> bool;
+
+    /// Takes the first fault of the events of a family.
+    fn take_fault(
+        &self,
+        key: &Key,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Option<Error>;
+}
+
+/// Waits until `ready` gives a value.
+pub(super) fn wait<R>(
+    by: &Caller,
+    call: &'static str,
+    key: &Key,
+    (needed, far): (&dyn Fn(Rank) -> bool, &dyn Fn() -> Vec<u32>),
+    location: &'static Location<'static>,
+    ready: &mut dyn FnMut() -> Result<Option<R>>,
+) -> Result<R> {
+    let store = by.hub.store(by.hub.me, call)?;
+    let what = WaitFor {
+        call,
+        window: None,
+        team: &by.members,
+        needs: Needs::Those(needed),
+        act: Act::Any,
+        detail: Some(("tag", key.tag)),
+        blocker: NO_BLOCKER,
+    };
+    if let Some(remote) = &by.hub.remote {
+        return remote.wait(by, what, far, location, ready);
+    }
+    let outcome = by.context.wait(&store.changed, what, || ready().transpose());
+    outcome.map_err(|error| error.called_at(location))?
+}
+
+/// Whether a rank has ended without failure.
+pub(super) fn is_end_in_order(end: Option<Evidence>) -> bool {
+    end.is_some_and(|end| !end.is_failure())
+}
+
+impl Standing {
+    /// Whether the offer has served all that it counts.
+    fn is_full(&self, round: u64, location: &'static Location<'static>) -> Result<bool> {
+        if self.key.family == Family::Collective {
+            let hub = &self.by.hub;
+            hub.advance_rounds(&self.by, &self.key, self.call, location)?;
+            return Ok(hub.total(&self.key, round) == Some(self.served()));
+        }
+        Ok(self.count() == UNCOUNTED || self.count() <= self.served())
+    }
+
+    /// Waits until the offer has served what it counts, and the caller's own events are served.
+    fn complete(
+        &self,
+        own: Option<&dyn Own>,
+        round: u64,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        self.attend(location)?;
+        let is_full = Cell::new(false);
+        let by = &self.by;
+        let segment = by.context.segment();
+        let evidence = |rank: Rank| liveness::evidence(segment, by.members.job_rank(rank).0);
+        let needed = |rank: Rank| {
+            // The end first: what the rank has done before it is seen then.
+            let end = evidence(rank);
+            if own.is_some_and(|own| own.waits_for(self.key.family, rank, is_end_in_order(end))) {
+                return true;
+            }
+            if is_full.get() {
+                return false;
+            }
+            // A rank that ended well has served what it had to, and was served; but it may not have come here.
+            match (end, self.key.family, self.only()) {
+                (Some(end), ..) if end.is_failure() => true,
+                (Some(_), Family::Collective, _) => by.hub.lacks(by, &self.key, round, rank),
+                (None, Family::Collective, _) => true,
+                (_, _, Some(only)) => only == rank,
+                // Events may come from anybody, until all have left; a failure says more than that.
+                (None, _, None) => false,
+                (Some(_), _, None) => {
+                    let mut others = by.members.ranks().filter(|&other| other != by.members.rank());
+                    others.all(|other| is_end_in_order(evidence(other)))
+                }
+            }
+        };
+        let mut ready = || {
+            let before = round.saturating_add(1);
+            let is_own_done = match own {
+                Some(own) => own.advance(&self.key, before, self.call, location)?,
+                None => true,
+            };
+            is_full.set(self.is_full(round, location)?);
+            Ok((is_own_done && is_full.get()).then_some(()))
+        };
+        let far = || own.map_or(Vec::new(), |own| own.far(&self.key));
+        wait(by, self.call, &self.key, (&needed, &far), location, &mut ready)
+            .map_err(|error| self.explain(error))
+    }
+
+    /// Adds to a wait that has stalled what may be the cause.
+    #[cold]
+    fn explain(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Stalled {
+            return error;
+        }
+        let note = error.context().note.clone().unwrap_or_default();
+        let served = match self.count() {
+            UNCOUNTED => format!("{} events served", self.served()),
+            count => format!("{} of {count} events served", self.served()),
+        };
+        match self.hint() {
+            Some(hint) => error.note(format!("{served}; {hint}; {note}")),
+            None => error.note(format!("{served}; {note}")),
+        }
+    }
+
+    /// Refuses to complete without the events of an open scope.
+    pub(super) fn refuse_inside_scope(&self, location: &'static Location<'static>) -> Result<()> {
+        match self.by.hub.has_scope(&self.key) {
+            false => Ok(()),
+            true => {
+                let note =
+                    format!("a scope of the same team and tag is open, so complete it there; {}", self.key);
+                Err(self.by.error(ErrorKind::EpochStillOpen, self.call).note(note).called_at(location))
+            }
+        }
+    }
+}
+
+impl<B: Offerable> Request<B> {
+    /// Waits for the offer and the caller's own events, and closes it.
+    pub(super) fn finish(
+        &mut self,
+        own: Option<&dyn Own>,
+        location: &'static Location<'static>,
+    ) -> Result<Status> {
+        let outcome = match self.standing.is_open() {
+            true => self.standing.complete(own, self.round, location),
+            false => {
+                let note = format!("it is complete already, or was never started; {}", self.standing.key);
+                let error = self.standing.by.error(ErrorKind::NotOffered, self.standing.call);
+                return Err(error.note(note).called_at(location));
+            }
+        };
+        self.settle_end(outcome, own, location)
+    }
+
+    /// Completes the offer if that needs no waiting.
+    pub(super) fn try_finish(
+        &mut self,
+        own: Option<&dyn Own>,
+        location: &'static Location<'static>,
+    ) -> Result<Option<Status>> {
+        let key = self.standing.key;
+        let is_complete = match key.family {
+            // What has arrived here, and nothing else.
+            Family::Collective => {
+                self.standing.by.hub.total(&key, self.round) == Some(self.standing.served())
+                    && own.is_none_or(|own| {
+                        !self.standing.by.members.ranks().any(|rank| own.waits_for(key.family, rank, false))
+                    })
+            }
+            Family::Plain | Family::Progressive => {
+                self.standing.attend(location)?;
+                let is_own_done = match own {
+                    Some(own) => own.advance(&key, u64::MAX, self.standing.call, location)?,
+                    None => true,
+                };
+                is_own_done && self.standing.is_full(self.round, location)?
+            }
+        };
+        match is_complete && self.standing.is_open() {
+            true => self.settle_end(Ok(()), own, location).map(Some),
+            false => {
+                self.standing.turn_away(location)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn settle_end(
+        &mut self,
+        outcome: Result<()>,
+        own: Option<&dyn Own>,
+        location: &'static Location<'static>,
+    ) -> Result<Status> {
+        let ended = self.close(location);
+        let (key, call) = (self.standing.key, self.standing.call);
+        if key.family == Family::Collective {
+            self.standing.by.hub.end_round(&key, self.round);
+        }
+        outcome?;
+        let Ended { status, fault } = ended?;
+        match own.and_then(|own| own.take_fault(&key, call, location)).or(fault) {
+            Some(fault) => Err(fault),
+            None => Ok(status),
+        }
+    }
+}
