@@ -1175,6 +1175,13 @@ fn manual_pages_tell_what_is_not_portable() {
     let text = unit("mpi", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
     let found = &check_one("work.f90", text.as_bytes(), &Options::default()).findings[0];
     assert!(found.remedies.contains(&"declare `buf` VOLATILE, which slows down every access".to_string()));
+    // And nobody is told to use what the standard asked for does not have.
+    for (standard, n) in [(Standard::F95, 0), (Standard::F2003, 2)] {
+        let options = Options { standard, ..Options::default() };
+        let found = &check_one("work.f90", text.as_bytes(), &options).findings[0];
+        let is_young = |remedy: &&String| remedy.contains("VOLATILE") || remedy.contains("ASYNCHRONOUS");
+        assert_eq!(found.remedies.iter().filter(is_young).count(), n, "{:?}", found.remedies);
+    }
     // A note for each VOLATILE that is a remedy, in the standards without it.
     let volatile = unit("mpif.h", "integer, volatile :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
     for (standard, n) in [

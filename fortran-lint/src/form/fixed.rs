@@ -100,6 +100,10 @@ impl Reader<'_> {
         match bytes.first() {
             None | Some(b'c' | b'C' | b'*' | b'!' | b'd' | b'D') => return card(Kind::Comment, 0, true),
             Some(b'#') => return card(Kind::Directive, 0, true),
+            // `@PROCESS` of IBM's compilers.
+            Some(b'@') if bytes[1..].iter().take(7).all(u8::is_ascii_alphabetic) => {
+                return card(Kind::Comment, 0, true);
+            }
             _ if self.is_c_comment(line) => return card(Kind::Comment, 0, true),
             _ => {}
         }

@@ -229,15 +229,15 @@ impl Macros {
 
 /// A character with the bytes of the file that it stands for.
 #[derive(Clone, Copy)]
-struct Character {
-    byte: u8,
-    source: u32,
+pub(super) struct Character {
+    pub(super) byte: u8,
+    pub(super) source: u32,
     /// Zero for a character that stands in the file itself.
-    width: u32,
+    pub(super) width: u32,
 }
 
 impl LogicalLine {
-    fn push_expanded(&mut self, character: Character) {
+    pub(super) fn push_expanded(&mut self, character: Character) {
         let Character { byte, source, width } = character;
         if width == 0 {
             self.push(byte, source as usize);

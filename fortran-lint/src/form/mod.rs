@@ -9,6 +9,7 @@ mod directive;
 mod fixed;
 mod free;
 mod macros;
+mod template;
 
 pub use detect::{Form, detect, form_beside, text_score};
 pub use directive::{Directive, DirectiveKind, is_balanced};

@@ -32,6 +32,8 @@ pub(super) struct Before {
     pub(super) sureness: Sureness,
     /// Whether a file that may define macros is missing before it.
     pub(super) has_missing_files: bool,
+    /// The names before it that stand for types although nothing defines them.
+    pub(super) macro_types: u64,
 }
 
 /// What a text comes to.
@@ -199,7 +201,7 @@ fn words(bytes: &[u8]) -> HashSet<Box<[u8]>> {
 }
 
 /// A quick hash of a text.
-fn hash_of(bytes: &[u8]) -> u64 {
+pub(super) fn hash_of(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = bytes.len() as u64;
     let mut chunks = bytes.chunks_exact(8);

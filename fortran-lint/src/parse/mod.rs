@@ -162,6 +162,7 @@ impl<'a> FileParser<'a> {
             macros: known.concern(&self.reader.macros),
             sureness: self.reader.sureness(),
             has_missing_files: self.tree.has_missing_files(),
+            macro_types: headers::hash_of(self.tree.macro_types().join(",").as_bytes()),
         };
         let fragment = match known.meet(before) {
             Known::New | Known::InPlace => return,

@@ -34,6 +34,7 @@ impl Tree {
             return false;
         }
         let n_before = self.statements.len() as u32;
+        from.macro_types().iter().for_each(|name| self.note_macro_type(name));
         let symbols = from.symbols.iter().map(|name| self.symbols.intern(name)).collect();
         let by = Move { places, exprs: self.n_exprs(), lists: self.n_list_items(), symbols };
         self.take_exprs(from, |kind| by.expr_kind(kind), |span| by.span(span), by.exprs);

@@ -716,6 +716,8 @@ pub struct Tree {
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
     has_missing_files: bool,
+    /// Names that were seen to stand for types although nothing defines them.
+    macro_types: Vec<Box<str>>,
 }
 
 impl Tree {
@@ -731,12 +733,34 @@ impl Tree {
             exprs: Vec::new(),
             lists: Vec::new(),
             has_missing_files: false,
+            macro_types: Vec::new(),
         }
+    }
+
+    /// Notes that a name stands for a type although nothing defines it.
+    pub(super) fn note_macro_type(&mut self, name: &str) {
+        if !self.is_macro_type(name) {
+            self.macro_types.push(name.into());
+        }
+    }
+
+    /// Whether a name was seen to stand for a type.
+    pub(super) fn is_macro_type(&self, name: &str) -> bool {
+        self.macro_types.iter().any(|own| **own == *name)
+    }
+
+    /// Names that were seen to stand for types.
+    pub(super) fn macro_types(&self) -> &[Box<str>] {
+        &self.macro_types
     }
 
     /// A tree for a part of this one's text, which knows of the files that are missing.
     pub(super) fn part(&self) -> Tree {
-        Tree { has_missing_files: self.has_missing_files, ..Tree::new(self.origin.clone()) }
+        Tree {
+            has_missing_files: self.has_missing_files,
+            macro_types: self.macro_types.clone(),
+            ..Tree::new(self.origin.clone())
+        }
     }
 
     /// Notes an `#include` line before the statement with that index.
