@@ -168,7 +168,8 @@ impl Caller {
 /// As [`Scope::offer`].
 #[track_caller]
 pub fn offer<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Status> {
-    scope(team, tag, |scope| scope.offer(over, count))
+    let location = Location::caller();
+    scope(team, tag, |scope| scope.blocking("offer", Family::Plain, over, count.into(), location))
 }
 
 /// As [`offer`], for the progressive family. Prefer the non-progressive one where the target comes to a call: this one serves
@@ -179,7 +180,8 @@ pub fn offer<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Int
 #[cfg(feature = "progressive")]
 #[track_caller]
 pub fn offerp<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Status> {
-    scope(team, tag, |scope| scope.offerp(over, count))
+    let location = Location::caller();
+    scope(team, tag, |scope| scope.blocking("offerp", Family::Progressive, over, count.into(), location))
 }
 
 /// As [`offer`], for the collective family: all members call it. See [`Scope::offerc`].
@@ -188,7 +190,8 @@ pub fn offerp<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl In
 /// As [`Scope::offerc`].
 #[track_caller]
 pub fn offerc<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result<Status> {
-    scope(team, tag, |scope| scope.offerc(over))
+    let location = Location::caller();
+    scope(team, tag, |scope| scope.collective(over, location))
 }
 
 /// Offers a buffer and returns at once with a request that owns the buffer: IOFFER.
@@ -317,7 +320,9 @@ pub fn offerc_init<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result
 /// `System` if there is not that much.
 #[track_caller]
 pub fn malloc<T: Element>(team: &Team, len: usize) -> Result<Malloc<T>> {
-    Malloc::new(team.context(), len, "rma_malloc").map_err(|error| error.caller(team.rank()))
+    let location = Location::caller();
+    Malloc::new(team.context(), len, "rma_malloc")
+        .map_err(|error| error.caller(team.rank()).called_at(location))
 }
 
 /// What the calls have done at a rank, for tests: see `private::testing`.

@@ -51,6 +51,7 @@ pub(super) struct Far {
     bytes: usize,
     /// Asked when the target's program has returned: what it has served, it has answered before it answers this.
     last_question: Option<u64>,
+    is_answered: bool,
     /// Nobody will serve what is left.
     pub(super) is_over: bool,
 }
@@ -190,9 +191,12 @@ impl<'scope> Scope<'scope, '_> {
         let target = queue.target;
         on_link(&self.by, call, key, target, location, |link, _| {
             let outcome = link.exchange_now();
-            let answered = queue.far.last_question.is_some_and(|question| link.arrived(question).is_some());
+            queue.far.is_answered |=
+                queue.far.last_question.is_some_and(|question| link.arrived(question).is_some());
             queue.hear(&line, link)?;
-            queue.far.is_over |= answered;
+            let is_unserved =
+                |event: &Waiting<'_>| !matches!(event.sent.step, Step::Takes { .. } | Step::Done);
+            queue.far.is_over = queue.far.is_answered && queue.events.iter().any(is_unserved);
             let ended = liveness::evidence(self.by.context.segment(), self.by.members.job_rank(target).0);
             if ended == Some(Evidence::Finished) && queue.far.last_question.is_none() {
                 let question = link.fresh_request();
