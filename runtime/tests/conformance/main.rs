@@ -32,6 +32,8 @@ mod copies;
 mod examples;
 mod failures;
 mod fences;
+mod figures;
+mod halos;
 mod infos;
 mod jacobi;
 mod layouts;
@@ -276,8 +278,10 @@ const TABLES: &[&[Case]] = &[
     regions::CASES,
     failures::CASES,
     jacobi::CASES,
+    halos::CASES,
     traces::CASES,
     examples::CASES,
+    figures::CASES,
     list::CASES,
     litmus::CASES,
     messages::CASES,
