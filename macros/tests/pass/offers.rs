@@ -12,7 +12,7 @@ fn halos(team: &Team, halo: &mut [u32], rim: &[u32], left: Rank, right: Rank) ->
 
 /// Everybody reads from its right neighbour, two parts as one event.
 #[rma_epoch(offer(team, tag = 4, count = 1, over = own, events = gets))]
-fn fetch(team: &Team, own: &mut Vec<u32>, first: &mut [u32], last: &mut [u32; 1]) -> rma::Result<u32> {
+fn fetch(team: &Team, own: &mut [u32], first: &mut [u32], last: &mut [u32; 1]) -> rma::Result<u32> {
     let right = Rank((team.rank().0 + 1) % team.size());
     first.copy_from_slice(&team.combine(right)[0..1]);
     last.copy_from_slice(&team.at(right)[3..4]);
