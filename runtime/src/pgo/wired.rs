@@ -144,19 +144,24 @@ fn on_link<R>(
     let Some(wire) = by.context.wire() else {
         unreachable!("a rank that shares no memory is reached by a wire")
     };
+    // A rank whose program has returned is still reached: its agent answers.
+    let segment = by.context.segment();
+    let job_rank = by.members.job_rank(target);
+    let needed =
+        |rank: Rank| rank == target && liveness::evidence(segment, job_rank.0) != Some(Evidence::Finished);
     let what = WaitFor {
         call,
         window: None,
         team: &by.members,
-        needs: Needs::One(target),
+        needs: Needs::Those(&needed),
         act: Act::Toward(target),
         detail: Some(("tag", key.tag)),
         blocker: NO_BLOCKER,
     };
-    let mail = &by.context.segment().record(by.hub.me).mail;
+    let mail = &segment.record(by.hub.me).mail;
     let mut watch = None;
     let mut pause = || watch.get_or_insert_with(|| by.context.watch(mail, what, location)).look();
-    let outcome = match wire.link(by.members.job_rank(target).0, &mut pause) {
+    let outcome = match wire.link(job_rank.0, &mut pause) {
         Ok(link) => body(link, &mut pause),
         Err(cut) => Err(cut),
     };
