@@ -44,6 +44,9 @@
 //!   alike. There is **no order** between threads, ranks, tags or teams.
 //! - An offer serves exactly as many events as it counts; the rest waits for the next one. Of two that allow an event, the earlier
 //!   one gets it.
+//! - Counts don't tell rounds apart: a rank that is ahead may issue events of its next round while an offer still waits for those of
+//!   a slower one, and the offer takes them. Programs with rounds take turns between two tags, as `examples/pgo_halo.rs` does,
+//!   or use the collective family, whose events belong to their rounds.
 //! - An offer completes when it has served its count and all events that its scope has issued in the family are served.
 //! - An event that reaches outside the offer moves nothing, counts as served, and is an error at both ends.
 //! - Events of the progressive family are atomic against each other, also when they are combined from many parts. They are **not

@@ -1,8 +1,5 @@
 //! What is so only between ranks that share no memory: one message for data and synchronization, and an agent that sleeps.
 
-use std::thread;
-use std::time::Duration;
-
 use rma::pgo::{self, GETS_OK, PUTS_OK, over};
 use rma::private::testing::pgo_counters;
 use rma::{Rank, Team};
@@ -103,7 +100,7 @@ fn an_agent_serves_and_sleeps(team: &Team) -> Outcome {
         assert_eq!(request.into_inner(), (0..EVENTS as u32).collect::<Vec<_>>());
         // The requirement's own bound: 10 ms over 1 s, which is one tick.
         let before = agent_ticks();
-        thread::sleep(Duration::from_secs(1));
+        std::thread::sleep(std::time::Duration::from_secs(1));
         assert!(agent_ticks() - before <= 1, "the agent goes on working");
     }
     team.barrier()?;
