@@ -71,7 +71,7 @@ enum Shape {
 
 /// A place in a window, as written.
 enum Written {
-    Remote { layer: usize, rank: Box<Expr>, index: Expr },
+    Remote { layer: usize, rank: Box<Expr>, index: Expr, goes_on: bool },
     Local { layer: usize, index: Expr },
 }
 
@@ -116,11 +116,15 @@ impl Cutter<'_> {
             return Some(Written::Local { layer, index: (*index.index).clone() });
         }
         let Expr::MethodCall(call) = bare(&index.expr) else { return None };
-        let layer = self.layer_of(&call.receiver).filter(|_| call.method == "at")?;
+        let goes_on = call.method == "combine";
+        let layer = self
+            .layer_of(&call.receiver)
+            .filter(|&layer| call.method == "at" || (goes_on && self.layers[layer].kind == Kind::Offer))?;
         if call.args.len() != 1 {
             return None;
         }
-        Some(Written::Remote { layer, rank: Box::new(call.args[0].clone()), index: (*index.index).clone() })
+        let rank = Box::new(call.args[0].clone());
+        Some(Written::Remote { layer, rank, index: (*index.index).clone(), goes_on })
     }
 
     /// As `place`, seen through the `&` of an argument.
@@ -157,9 +161,9 @@ impl Cutter<'_> {
         Section { index: Box::new(index) }
     }
 
-    fn remote(&mut self, mut rank: Box<Expr>, index: Expr, layer: usize) -> Remote {
+    fn remote(&mut self, mut rank: Box<Expr>, index: Expr, layer: usize, goes_on: bool) -> Remote {
         self.operand(&mut rank);
-        Remote { rank, section: self.section(index, layer) }
+        Remote { rank, section: self.section(index, layer), goes_on }
     }
 
     /// Runs `walk` where values become what `position` says.
@@ -248,18 +252,18 @@ impl Cutter<'_> {
     fn assign(&mut self, assign: &syn::ExprAssign) -> Option<Expr> {
         let span = assign.span();
         match self.place(&assign.left)? {
-            Written::Remote { layer, rank, index } => {
+            Written::Remote { layer, rank, index, goes_on } => {
                 if matches!(bare(&index), Expr::Range(_)) {
                     self.errors.push(assign, &say::RANGE_ASSIGNED, &[]);
                     return Some(unit(span));
                 }
                 let Some(from) = self.value_origin(&assign.right) else { return Some(unit(span)) };
-                let to = self.remote(rank, index, layer);
+                let to = self.remote(rank, index, layer, goes_on);
                 Some(self.cut(layer, Act::Put { to, from }, assign))
             }
             Written::Local { layer, index } => match self.place(&assign.right) {
-                Some(Written::Remote { layer: far, rank, index: there }) => {
-                    let from = self.remote(rank, there, far);
+                Some(Written::Remote { layer: far, rank, index: there, goes_on }) => {
+                    let from = self.remote(rank, there, far, goes_on);
                     let section = self.section(index, layer);
                     Some(self.get_into_own(from, far, layer, section, assign))
                 }
@@ -277,7 +281,7 @@ impl Cutter<'_> {
         let (operator, operation) = assigning(&binary.op)?;
         let span = binary.span();
         match self.place(&binary.left)? {
-            Written::Remote { layer, rank, index } => {
+            Written::Remote { layer, rank, index, goes_on } => {
                 // After the message the walk goes on as if it were a sum, to find what else is wrong.
                 let operation = operation.unwrap_or_else(|| {
                     let written = &binary.op;
@@ -290,7 +294,7 @@ impl Cutter<'_> {
                     _ => self.value_origin(&binary.right),
                 };
                 let Some(from) = from else { return Some(unit(span)) };
-                let to = self.remote(rank, index, layer);
+                let to = self.remote(rank, index, layer, goes_on);
                 Some(self.cut(layer, Act::Accumulate { to, operation, from }, binary))
             }
             Written::Local { layer, index } => {
@@ -315,8 +319,8 @@ impl Cutter<'_> {
                 Written::Local { layer, index } if name == "copy_from_slice" && call.args.len() == 1 => {
                     let argument = &call.args[0];
                     match self.borrowed_place(argument) {
-                        Some(Written::Remote { layer: far, rank, index: there }) => {
-                            let from = self.remote(rank, there, far);
+                        Some(Written::Remote { layer: far, rank, index: there, goes_on }) => {
+                            let from = self.remote(rank, there, far, goes_on);
                             let section = self.section(index, layer);
                             Some(self.get_into_own(from, far, layer, section, call))
                         }
@@ -342,8 +346,8 @@ impl Cutter<'_> {
         }
         // `buffer.copy_from_slice(&place)`
         match self.borrowed_place(&call.args[0])? {
-            Written::Remote { layer, rank, index } => {
-                let from = self.remote(rank, index, layer);
+            Written::Remote { layer, rank, index, goes_on } => {
+                let from = self.remote(rank, index, layer, goes_on);
                 let mut buffer = (*call.receiver).clone();
                 self.buffer(&mut buffer);
                 let into = Destination::Buffer(Box::new(buffer));
@@ -402,7 +406,7 @@ impl Cutter<'_> {
     fn remote_method(&mut self, call: &syn::ExprMethodCall, place: Written) -> Expr {
         let span = call.span();
         let shape = place.shape();
-        let Written::Remote { layer, rank, index } = place else { return unit(span) };
+        let Written::Remote { layer, rank, index, goes_on } = place else { return unit(span) };
         let name = call.method.to_string();
         let fetch = match name.as_str() {
             "fetch_add" => Some(Operation::Sum),
@@ -445,9 +449,11 @@ impl Cutter<'_> {
         let act = match name.as_str() {
             "copy_from_slice" => {
                 let Some(from) = self.origin(&call.args[0]) else { return unit(span) };
-                Act::Put { to: self.remote(rank, index, layer), from }
+                Act::Put { to: self.remote(rank, index, layer, goes_on), from }
             }
-            "to_vec" => Act::Get { from: self.remote(rank, index, layer), into: Destination::PendingVec },
+            "to_vec" => {
+                Act::Get { from: self.remote(rank, index, layer, goes_on), into: Destination::PendingVec }
+            }
             "min" | "max" => {
                 if self.position != Position::Statement {
                     self.errors.push(call, &say::ACCUMULATE_AS_VALUE, &[&name]);
@@ -459,19 +465,19 @@ impl Cutter<'_> {
                 };
                 let Some(from) = from else { return unit(span) };
                 let operation = if name == "min" { Operation::Min } else { Operation::Max };
-                Act::Accumulate { to: self.remote(rank, index, layer), operation, from }
+                Act::Accumulate { to: self.remote(rank, index, layer, goes_on), operation, from }
             }
             "compare_swap" => {
                 let (mut expected, mut new) = (call.args[0].clone(), call.args[1].clone());
                 self.operand(&mut expected);
                 self.operand(&mut new);
-                let at = self.remote(rank, index, layer);
+                let at = self.remote(rank, index, layer, goes_on);
                 Act::CompareSwap { at, expected: Box::new(expected), new: Box::new(new) }
             }
             _ => {
                 let mut value = call.args[0].clone();
                 self.operand(&mut value);
-                let at = self.remote(rank, index, layer);
+                let at = self.remote(rank, index, layer, goes_on);
                 Act::FetchOp { at, operation: fetch.unwrap_or(Operation::Replace), value: Box::new(value) }
             }
         };
@@ -488,8 +494,8 @@ impl Cutter<'_> {
                 self.errors.push(expr, &say::RANGE_AS_VALUE, &[]);
                 Some(unit(span))
             }
-            Written::Remote { layer, rank, index } => {
-                let from = self.remote(rank, index, layer);
+            Written::Remote { layer, rank, index, goes_on } => {
+                let from = self.remote(rank, index, layer, goes_on);
                 Some(self.cut(layer, Act::Get { from, into: Destination::Pending }, expr))
             }
             Written::Local { layer, .. } if is_range => {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use quote::ToTokens;
 use rma_automaton::{
     AccessState, Call, Check, Dialect, Elsewhere, ExposureState, Inputs, LocalAccess, LocalOp, LockKind,
     Permit, State, StateSet, Toward, Transfer,
@@ -22,8 +23,15 @@ pub(crate) fn function(function: &Function, errors: &mut Errors) {
             errors.push(&layer.window, &say::WINDOW_TWICE, &[&layer.window]);
         }
         duplicates(layer, errors);
+        if layer.kind == Kind::Offer && 1 < function.layers.len() {
+            errors.push(&layer.window, &say::OFFER_ALONE, &[&layer.window]);
+        }
     }
     for (number, layer) in function.layers.iter().enumerate() {
+        if layer.kind == Kind::Offer {
+            events(number, &function.body, errors);
+            continue;
+        }
         let phases = phases(number, &function.body);
         arrivals(number, function, errors);
         for access in function.body.accesses.iter().filter(|access| access.layer == number) {
@@ -32,6 +40,36 @@ pub(crate) fn function(function: &Function, errors: &mut Errors) {
     }
     let mut walk = Walk { function, errors, told: Vec::new() };
     walk.sequence(&function.body.steps, &mut Some(BTreeMap::new()));
+}
+
+/// The events of a body that an offer ends: puts and gets of buffers, and no chain that is open at its end.
+fn events(layer: usize, body: &Body, errors: &mut Errors) {
+    for access in body.accesses.iter().filter(|access| access.layer == layer) {
+        match &access.act {
+            Act::Put { from: Origin::Buffer(_), .. } | Act::Get { into: Destination::Buffer(_), .. } => {}
+            other => errors.push(&access.written, &say::OFFER_BUFFERS, &[&other.noun()]),
+        }
+    }
+    // The last event to each rank, by its text. What loops and branches do only a run tells.
+    let mut last: BTreeMap<String, Option<&Access>> = BTreeMap::new();
+    for step in &body.steps {
+        let mut inside = Vec::new();
+        let is_plain = matches!(step, Step::Access(_));
+        if gather(step, layer, body, &mut inside).is_none() {
+            return;
+        }
+        for access in inside.into_iter().filter(|access| access.layer == layer) {
+            let Some(remote) = access.act.remote() else { continue };
+            let rank = remote.rank.to_token_stream().to_string();
+            last.insert(rank, Some(access).filter(|_| is_plain && remote.goes_on));
+        }
+        if let Step::Leave = step {
+            return;
+        }
+    }
+    for access in last.into_values().flatten() {
+        errors.push(&access.written, &say::OFFER_DANGLING, &[]);
+    }
 }
 
 /// A rank that is named twice opens an epoch that is open already.
@@ -66,6 +104,8 @@ fn opened(layer: &Layer) -> StateSet {
         Kind::LockShared => &[Call::Lock(Toward::This, LockKind::Shared, check)],
         Kind::Local => &[Call::View(LocalOp::Store)],
         Kind::LocalRead => &[Call::View(LocalOp::Load)],
+        // It has no window.
+        Kind::Offer => &[],
     };
     calls.iter().fold(before, |states, &call| states.step(Dialect::Seed, call, Inputs::UNKNOWN).next())
 }
@@ -273,8 +313,11 @@ impl Walk<'_> {
             return;
         }
         self.told.push((start.line, start.column));
-        let closing = self.function.layers[layer].kind.closing();
-        self.errors.push(name, &say::ORIGIN_BUSY, &[name, &operation, &closing]);
+        let kind = self.function.layers[layer].kind;
+        match kind {
+            Kind::Offer => self.errors.push(name, &say::OFFER_ORIGIN_BUSY, &[name, &operation]),
+            _ => self.errors.push(name, &say::ORIGIN_BUSY, &[name, &operation, &kind.closing()]),
+        }
     }
 
     fn access(&mut self, number: usize, busy: &mut Busy) {

@@ -12,8 +12,8 @@ use syn::{Expr, ItemFn, ReturnType, Stmt};
 
 use crate::check::literal;
 use crate::model::{
-    Access, Act, Body, Destination, Function, HOLE, Info, Kind, Layer, Origin, Place, Remote, Section, Step,
-    bare,
+    Access, Act, Body, Destination, Events, Function, HOLE, Info, Kind, Layer, Origin, Place, Remote,
+    Section, Step, bare,
 };
 use crate::test_case::TestCase;
 
@@ -148,6 +148,20 @@ fn open(layer: &Layer, number: usize, closure: &TokenStream) -> TokenStream {
         }
         Kind::Local => quote!(#module::local_mut(#place, #closure)),
         Kind::LocalRead => quote!(#module::local(#place, #closure)),
+        Kind::Offer => {
+            let (Some(offer), Some(count)) = (&layer.offer, &layer.count) else { return TokenStream::new() };
+            let events = match offer.events {
+                Events::Puts => quote!(::rma::private::PUTS_OK),
+                Events::Gets => quote!(::rma::private::GETS_OK),
+                Events::Both => quote!(::rma::private::PUTS_OK | ::rma::private::GETS_OK),
+            };
+            let over = match &offer.over {
+                Some(buffer) => quote!(::rma::private::over(&mut #buffer[..], #events)),
+                None => quote!(::rma::private::nothing()),
+            };
+            let tag = &offer.tag;
+            quote!(::rma::private::offer(#place, #tag, #count, #over, #closure))
+        }
     }
 }
 
@@ -287,9 +301,30 @@ impl Filler<'_> {
         }
     }
 
+    /// A put or get of a team; `check` lets nothing else pass.
+    fn event(&mut self, access: &Access, team: &Ident, span: Span) -> TokenStream {
+        let Some(remote) = access.act.remote() else { return TokenStream::new() };
+        let (rank, index) = self.remote(remote);
+        let chain = if remote.goes_on { quote!(.combine()) } else { TokenStream::new() };
+        match &access.act {
+            Act::Put { from, .. } => {
+                let origin = self.origin(from, access.layer);
+                quote_spanned!(span=> #team #chain.put(#origin, #rank, #index)?)
+            }
+            Act::Get { into: Destination::Buffer(buffer), .. } => {
+                let buffer = self.filled(buffer);
+                quote_spanned!(span=> #team #chain.get(&mut #buffer[..], #rank, #index)?)
+            }
+            _ => TokenStream::new(),
+        }
+    }
+
     fn access(&mut self, access: &Access) -> TokenStream {
         let span = access.written.span();
         let u = self.layers[access.layer].window.clone();
+        if self.layers[access.layer].kind == Kind::Offer {
+            return self.event(access, &u, span);
+        }
         match &access.act {
             Act::Put { to, from } => {
                 let ((rank, index), origin) = (self.remote(to), self.origin(from, access.layer));

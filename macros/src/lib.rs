@@ -214,6 +214,38 @@ use proc_macro::TokenStream;
 /// # Ok::<(), rma::Error>(())
 /// ```
 ///
+/// # Events without a window
+///
+/// The kind `offer` belongs to Put/Get/Offer (`rma::pgo`): its body issues puts and gets under a tag, on a team, and ends in an
+/// offer that waits for them and serves so many events of others.
+///
+/// | written | means |
+/// |---|---|
+/// | `offer(team, tag = t, count = n, over = buffer)` | the attribute; `events = puts` (the default), `gets` or `both`; without `over` nothing is offered, and `count = 0` |
+/// | `team.at(r)[a..b].copy_from_slice(&buffer);` | put into what `r` offers; the buffer is lent until the offer has completed |
+/// | `buffer.copy_from_slice(&team.at(r)[a..b]);` | get from what `r` offers |
+/// | `team.combine(r)[a..b]…` | the event goes on with the next one to `r` |
+///
+/// ```
+/// use rma::{Rank, Team, rma_epoch};
+///
+/// #[rma_epoch(offer(team, tag = 3, count = 2, over = halo))]
+/// fn halos(team: &Team, halo: &mut [f64], rim: &[f64], left: Rank, right: Rank) -> rma::Result<()> {
+///     team.at(left)[1..2].copy_from_slice(rim);
+///     team.at(right)[0..1].copy_from_slice(rim);
+///     Ok(())
+/// }
+///
+/// let sums: rma::Result<Vec<f64>> = rma::spawn(3, |team| {
+///     let (me, n) = (team.rank().0, team.size());
+///     let mut halo = [0.0; 2];
+///     halos(team, &mut halo, &[f64::from(me)], Rank((me + n - 1) % n), Rank((me + 1) % n))?;
+///     Ok(halo[0] + halo[1])
+/// })?.into_iter().collect();
+/// assert_eq!(sums?, [3.0, 2.0, 1.0]);
+/// # Ok::<(), rma::Error>(())
+/// ```
+///
 /// # Several windows, and windows in fields
 ///
 /// `fence(u, v)` opens both windows. Epochs of different kinds stand side by side, the first outermost:

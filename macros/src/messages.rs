@@ -68,15 +68,32 @@ messages! {
     KIND_MISSING = "kind_missing", "RMA-MAC-01",
         "the attribute does not say which kind of epoch the body is",
         "a kind is missing here",
-        "write for example `#[rma_epoch(fence(u))]`; the kinds are fence, access, exposure, exchange, lock and local";
+        "write for example `#[rma_epoch(fence(u))]`; the kinds are fence, access, exposure, exchange, lock, local and offer";
     KIND_UNKNOWN = "kind_unknown", "RMA-MAC-01",
         "`{0}` is no kind of epoch",
         "not a kind",
-        "the kinds are fence, access, exposure, exchange, lock and local";
-    OFFER_NOT_BUILT = "offer_not_built", "PGO-EXT-03",
-        "epochs of kind `offer` are not built yet",
-        "this kind will come with the Put/Get/Offer calls",
-        "use `exposure(u, origins = any, count = 2)` at the target and `access(u, targets = [r])` at the origins";
+        "the kinds are fence, access, exposure, exchange, lock, local and offer";
+    OFFER_ALONE = "offer_alone", "PGO-EXT-03",
+        "the events on `{0}` share their body with another epoch",
+        "this kind stands alone",
+        "write two functions: the offer may serve events while the other epoch is open, and neither waits for the other";
+    OFFER_BUFFERS = "offer_buffers", "PGO-EXT-03",
+        "an event of a team is a put or a get of a buffer, and this is a {0} of something else",
+        "not a put or get of a buffer",
+        "write `team.at(rank)[a..b].copy_from_slice(&buffer)` or `buffer.copy_from_slice(&team.at(rank)[a..b])`; what \
+         combines or brings values needs a window";
+    OFFER_DANGLING = "offer_dangling", "PGO-COMB-06",
+        "the event that goes on here has no end",
+        "the last event to this rank is combined with a next one, and there is none",
+        "write the last part with `at` instead of `combine`";
+    OFFER_EVENTS = "offer_events", "PGO-OFFER-02",
+        "`{0}` is no choice of events",
+        "not a choice",
+        "write `events = puts`, `events = gets` or `events = both`; without it the offer serves puts";
+    OFFER_ORIGIN_BUSY = "offer_origin_busy", "PGO-PUT-03",
+        "`{0}` belongs to {1} until the offer at the end of this function",
+        "touched before that",
+        "use it after the function has returned";
     ATTRIBUTE_SYNTAX = "attribute_syntax", "RMA-MAC-06",
         "the attribute cannot be read: {0}",
         "reading stopped here",
@@ -97,7 +114,8 @@ messages! {
         "an epoch of kind `{0}` has no option `{1}`",
         "not an option of `{0}`",
         "fence takes none; lock: rank, exclusive, shared, info, because; access: targets, info, because; \
-         exposure: origins, count; exchange: targets, origins, count, info, because; local: read";
+         exposure: origins, count; exchange: targets, origins, count, info, because; local: read; \
+         offer: tag, count, over, events";
     OPTION_TWICE = "option_twice", "RMA-MAC-06",
         "the option `{0}` is given twice",
         "the second one",
@@ -106,7 +124,7 @@ messages! {
         "an epoch of kind `{0}` needs `{1}`",
         "`{1}` is missing in these parentheses",
         "lock needs `rank = …`, access `targets = […]`, exposure `origins = […]` or `origins = any`, exchange both \
-         `targets` and `origins`";
+         `targets` and `origins`, offer `tag = …` and `count = …`";
     LOCK_KIND_MISSING = "lock_kind_missing", "RMA-LOCK-15",
         "this lock does not say whether it is exclusive or shared",
         "`exclusive` or `shared` is missing in these parentheses",

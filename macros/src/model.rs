@@ -34,6 +34,25 @@ pub(crate) struct Layer {
     /// How many origins the closing call waits for.
     pub(crate) count: Option<Expr>,
     pub(crate) info: Info,
+    /// What ends a body of kind `offer`.
+    pub(crate) offer: Option<Offer>,
+}
+
+/// The offer at the end of a body.
+#[derive(Clone)]
+pub(crate) struct Offer {
+    pub(crate) tag: Expr,
+    /// The buffer that is offered, if any.
+    pub(crate) over: Option<Expr>,
+    pub(crate) events: Events,
+}
+
+/// What an offer serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Events {
+    Puts,
+    Gets,
+    Both,
 }
 
 /// How the window of a layer is reached from the function's parameters.
@@ -65,6 +84,8 @@ pub(crate) enum Kind {
     Local,
     /// A private epoch that reads.
     LocalRead,
+    /// Events on a team, without a window, and the offer that ends them.
+    Offer,
 }
 
 impl Kind {
@@ -77,6 +98,7 @@ impl Kind {
             Kind::Exchange => "exchange",
             Kind::LockExclusive | Kind::LockShared => "lock",
             Kind::Local | Kind::LocalRead => "local",
+            Kind::Offer => "offer",
         }
     }
 
@@ -89,6 +111,7 @@ impl Kind {
             Kind::Exchange => "the COMPLETE and WAIT",
             Kind::LockExclusive | Kind::LockShared => "the UNLOCK",
             Kind::Local | Kind::LocalRead => "the return of the view",
+            Kind::Offer => "the offer",
         }
     }
 
@@ -150,6 +173,8 @@ pub(crate) struct Section {
 pub(crate) struct Remote {
     pub(crate) rank: Box<Expr>,
     pub(crate) section: Section,
+    /// `team.combine(rank)[section]`: the event goes on with the next one.
+    pub(crate) goes_on: bool,
 }
 
 /// Where the data of a put or an accumulate come from.

@@ -9,7 +9,7 @@ use syn::{Expr, FnArg, ItemFn, Pat, ReturnType, Token, Type};
 
 use crate::body;
 use crate::messages::{self as say, Errors};
-use crate::model::{Body, Function, Info, Kind, Layer, Place, is_word};
+use crate::model::{Body, Events, Function, Info, Kind, Layer, Offer, Place, is_word};
 
 /// Reads attribute and function. Errors go into the bag; `None` means that there is nothing to go on with.
 pub(crate) fn function(attribute: TokenStream, item: TokenStream, errors: &mut Errors) -> Option<Function> {
@@ -81,6 +81,7 @@ struct Draft {
     origins: Option<Expr>,
     count: Option<Expr>,
     info: Info,
+    offer: Option<Offer>,
 }
 
 fn attribute_layers(attribute: TokenStream, errors: &mut Errors) -> Vec<Draft> {
@@ -107,10 +108,7 @@ fn kind_layers(written: KindArguments, errors: &mut Errors) -> Vec<Draft> {
         "exchange" => &["targets", "origins", "count", "info", "because"],
         "lock" => &["rank", "exclusive", "shared", "info", "because"],
         "local" => &["read"],
-        "offer" => {
-            errors.push(&written.kind, &say::OFFER_NOT_BUILT, &[]);
-            return Vec::new();
-        }
+        "offer" => &["tag", "count", "over", "events"],
         _ => {
             errors.push(&written.kind, &say::KIND_UNKNOWN, &[&word]);
             return Vec::new();
@@ -141,6 +139,7 @@ fn kind_layers(written: KindArguments, errors: &mut Errors) -> Vec<Draft> {
         "access" => Some(Kind::Access),
         "exposure" => Some(Kind::Exposure),
         "exchange" => Some(Kind::Exchange),
+        "offer" => Some(Kind::Offer),
         "local" => Some(if options.has("read") { Kind::LocalRead } else { Kind::Local }),
         _ => match (options.has("exclusive"), options.has("shared")) {
             (true, false) => Some(Kind::LockExclusive),
@@ -162,6 +161,7 @@ fn kind_layers(written: KindArguments, errors: &mut Errors) -> Vec<Draft> {
         "access" => &[("targets", targets.is_none())],
         "exposure" => &[("origins", origins.is_none())],
         "exchange" => &[("targets", targets.is_none()), ("origins", origins.is_none())],
+        "offer" => &[("tag", !options.has("tag")), ("count", count.is_none())],
         _ => &[],
     };
     for (option, _) in needs.iter().filter(|(_, missing)| *missing) {
@@ -173,6 +173,7 @@ fn kind_layers(written: KindArguments, errors: &mut Errors) -> Vec<Draft> {
         (false, Some(count)) if origins.is_some() => errors.push(count, &say::COUNT_WITH_GROUP, &[]),
         _ => {}
     }
+    let offer = options.offer(errors);
     let info = options.info(errors);
     let Some(kind) = kind else { return Vec::new() };
     windows
@@ -185,13 +186,27 @@ fn kind_layers(written: KindArguments, errors: &mut Errors) -> Vec<Draft> {
             origins: origins.clone().filter(|_| !any),
             count: count.clone(),
             info: info.clone(),
+            offer: offer.clone(),
         })
         .collect()
 }
 
-const OPTIONS: [&str; 9] =
-    ["targets", "origins", "count", "info", "because", "rank", "exclusive", "shared", "read"];
-const TAKES_VALUE: [&str; 6] = ["targets", "origins", "count", "info", "because", "rank"];
+const OPTIONS: [&str; 12] = [
+    "targets",
+    "origins",
+    "count",
+    "info",
+    "because",
+    "rank",
+    "exclusive",
+    "shared",
+    "read",
+    "tag",
+    "over",
+    "events",
+];
+const TAKES_VALUE: [&str; 9] =
+    ["targets", "origins", "count", "info", "because", "rank", "tag", "over", "events"];
 
 /// The options of one kind, each at most once.
 struct Options {
@@ -215,6 +230,23 @@ impl Options {
     fn take(&mut self, name: &str) -> Option<Expr> {
         let at = self.given.iter().position(|argument| argument.name == name)?;
         self.given.swap_remove(at).value
+    }
+
+    /// What ends a body of kind `offer`.
+    fn offer(&mut self, errors: &mut Errors) -> Option<Offer> {
+        let events = match self.take("events") {
+            None => Events::Puts,
+            Some(word) if is_word(&word, "puts") => Events::Puts,
+            Some(word) if is_word(&word, "gets") => Events::Gets,
+            Some(word) if is_word(&word, "both") => Events::Both,
+            Some(other) => {
+                let written = quote::quote!(#other).to_string();
+                errors.push(&other, &say::OFFER_EVENTS, &[&written]);
+                Events::Puts
+            }
+        };
+        let over = self.take("over");
+        self.take("tag").map(|tag| Offer { tag, over, events })
     }
 
     fn info(&mut self, errors: &mut Errors) -> Info {
@@ -277,6 +309,7 @@ impl Draft {
             origins: self.origins,
             count: self.count,
             info: self.info,
+            offer: self.offer,
         })
     }
 }

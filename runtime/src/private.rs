@@ -11,7 +11,9 @@ use crate::element::Element;
 use crate::epoch::{AccessEpoch, Closed, Deliver, Exposure, FenceEpoch, LockEpoch, Pending};
 use crate::error::{Error, ErrorKind};
 use crate::info;
+use crate::pgo::{self, Offerable, Over, Scope};
 use crate::sync::registers::{after_call, before_call};
+use crate::team::Team;
 use crate::window::Window;
 use crate::window::raw::{Expected, Origins};
 
@@ -23,6 +25,27 @@ pub use crate::element::{Member, Shape};
 pub use crate::op::own;
 pub use crate::team::Rank;
 pub use crate::window::raw::LockKind;
+
+pub use crate::pgo::{GETS_OK, PUTS_OK, nothing, over};
+
+/// Runs a body that issues events under a tag, and ends it with an offer.
+///
+/// # Errors
+/// As [`Scope::offer`], and what the body returns.
+#[track_caller]
+pub fn offer<'env, B: Offerable, R, E: From<Error>>(
+    team: &Team,
+    tag: u64,
+    count: u64,
+    over: Over<B>,
+    body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, E>,
+) -> Result<R, E> {
+    pgo::scope(team, tag, |scope| {
+        let value = body(scope)?;
+        scope.offer(over, count)?;
+        Ok(value)
+    })
+}
 
 /// What a body returns: its own value, and the error type of the function's result.
 pub type Answer<R, F> = Result<R, <F as Fallible>::Error>;

@@ -12,6 +12,7 @@ mod get_value;
 mod local_accesses;
 mod mixed_answers;
 mod nocheck;
+mod offers;
 mod operators;
 mod ordinary_rust;
 mod own_error;

@@ -44,6 +44,9 @@
 //!   alike. There is **no order** between threads, ranks, tags or teams.
 //! - An offer serves exactly as many events as it counts; the rest waits for the next one. Of two that allow an event, the earlier
 //!   one gets it.
+//! - Counts don't tell rounds apart: a rank that is ahead may issue events of its next round while an offer still waits for those of
+//!   a slower one, and the offer takes them. Programs with rounds take turns between two tags, as `examples/pgo_halo.rs` does,
+//!   or use the collective family, whose events belong to their rounds.
 //! - An offer completes when it has served its count and all events that its scope has issued in the family are served.
 //! - An event that reaches outside the offer moves nothing, counts as served, and is an error at both ends.
 //! - Events of the progressive family are atomic against each other, also when they are combined from many parts. They are **not
@@ -168,7 +171,8 @@ impl Caller {
 /// As [`Scope::offer`].
 #[track_caller]
 pub fn offer<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Status> {
-    scope(team, tag, |scope| scope.offer(over, count))
+    let location = Location::caller();
+    scope(team, tag, |scope| scope.blocking("offer", Family::Plain, over, count.into(), location))
 }
 
 /// As [`offer`], for the progressive family. Prefer the non-progressive one where the target comes to a call: this one serves
@@ -179,7 +183,8 @@ pub fn offer<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Int
 #[cfg(feature = "progressive")]
 #[track_caller]
 pub fn offerp<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl Into<Count>) -> Result<Status> {
-    scope(team, tag, |scope| scope.offerp(over, count))
+    let location = Location::caller();
+    scope(team, tag, |scope| scope.blocking("offerp", Family::Progressive, over, count.into(), location))
 }
 
 /// As [`offer`], for the collective family: all members call it. See [`Scope::offerc`].
@@ -188,7 +193,8 @@ pub fn offerp<B: Offerable>(team: &Team, tag: u64, over: Over<B>, count: impl In
 /// As [`Scope::offerc`].
 #[track_caller]
 pub fn offerc<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result<Status> {
-    scope(team, tag, |scope| scope.offerc(over))
+    let location = Location::caller();
+    scope(team, tag, |scope| scope.collective(over, location))
 }
 
 /// Offers a buffer and returns at once with a request that owns the buffer: IOFFER.
@@ -317,7 +323,9 @@ pub fn offerc_init<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result
 /// `System` if there is not that much.
 #[track_caller]
 pub fn malloc<T: Element>(team: &Team, len: usize) -> Result<Malloc<T>> {
-    Malloc::new(team.context(), len, "rma_malloc").map_err(|error| error.caller(team.rank()))
+    let location = Location::caller();
+    Malloc::new(team.context(), len, "rma_malloc")
+        .map_err(|error| error.caller(team.rank()).called_at(location))
 }
 
 /// What the calls have done at a rank, for tests: see `private::testing`.

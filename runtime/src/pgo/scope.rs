@@ -260,6 +260,16 @@ pub(super) struct Call {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
+    /// The caller's rank in the team.
+    pub fn rank(&self) -> Rank {
+        self.by.members.rank()
+    }
+
+    /// The number of members of the team.
+    pub fn size(&self) -> u32 {
+        self.by.members.size()
+    }
+
     /// The next put or get goes on with the one after it, by the same thread to the same target, as one event: it counts as one and
     /// is served as one. The chain ends with the first event that is issued by the scope itself.
     ///
@@ -349,17 +359,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Offers a buffer to the current round of the collective family and waits for its end: OFFERC. All members of the team must
     /// call it, in the same order per tag, with whatever buffers; how many events come is counted.
     ///
-    /// It pays where targets can't easily know how many events come to them, as in codes that were written for barriers. Where the
+    /// It pays where targets can't easily know how many events come to them, as in codes that are ported from barriers. Where the
     /// program knows the counts, [`offer`](Scope::offer) is cheaper.
     ///
     /// # Errors
     /// As [`offer`](Scope::offer); `EventNotOffered` if an event of the round is of a kind that its target does not offer.
     #[track_caller]
     pub fn offerc<B: Offerable>(&self, over: Over<B>) -> Result<Status> {
-        let location = Location::caller();
-        let mut request =
-            begin_by(&self.by, self.tag, ("offerc", Family::Collective), over, COUNT_ANY, location)?;
-        request.finish(Some(self), location)
+        self.collective(over, Location::caller())
     }
 
     /// As [`ioffer`](super::ioffer), under this scope's team and tag.
@@ -425,6 +432,16 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         offer.request.finish(Some(self), location)
     }
 
+    pub(super) fn collective<B: Offerable>(
+        &self,
+        over: Over<B>,
+        location: &'static Location<'static>,
+    ) -> Result<Status> {
+        let mut request =
+            begin_by(&self.by, self.tag, ("offerc", Family::Collective), over, COUNT_ANY, location)?;
+        request.finish(Some(self), location)
+    }
+
     fn refuse_foreign<B: Offerable>(
         &self,
         request: &Request<B>,
@@ -443,7 +460,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    fn blocking<B: Offerable>(
+    pub(super) fn blocking<B: Offerable>(
         &self,
         call: &'static str,
         family: Family,

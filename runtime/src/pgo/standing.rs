@@ -308,7 +308,7 @@ impl Standing {
             }
             if kinds & self.terms.events != kinds {
                 return Some(format!(
-                    "EventNotOffered: {kinds} of rank {from} waits, and this offer allows {}",
+                    "EventNotOffered: an event of rank {from} waits that needs an offer of {kinds}, and this one allows {}",
                     self.terms.events
                 ));
             }

@@ -51,6 +51,7 @@ pub(super) struct Far {
     bytes: usize,
     /// Asked when the target's program has returned: what it has served, it has answered before it answers this.
     last_question: Option<u64>,
+    is_answered: bool,
     /// Nobody will serve what is left.
     pub(super) is_over: bool,
 }
@@ -143,19 +144,24 @@ fn on_link<R>(
     let Some(wire) = by.context.wire() else {
         unreachable!("a rank that shares no memory is reached by a wire")
     };
+    // A rank whose program has returned is still reached: its agent answers.
+    let segment = by.context.segment();
+    let job_rank = by.members.job_rank(target);
+    let needed =
+        |rank: Rank| rank == target && liveness::evidence(segment, job_rank.0) != Some(Evidence::Finished);
     let what = WaitFor {
         call,
         window: None,
         team: &by.members,
-        needs: Needs::One(target),
+        needs: Needs::Those(&needed),
         act: Act::Toward(target),
         detail: Some(("tag", key.tag)),
         blocker: NO_BLOCKER,
     };
-    let mail = &by.context.segment().record(by.hub.me).mail;
+    let mail = &segment.record(by.hub.me).mail;
     let mut watch = None;
     let mut pause = || watch.get_or_insert_with(|| by.context.watch(mail, what, location)).look();
-    let outcome = match wire.link(by.members.job_rank(target).0, &mut pause) {
+    let outcome = match wire.link(job_rank.0, &mut pause) {
         Ok(link) => body(link, &mut pause),
         Err(cut) => Err(cut),
     };
@@ -190,9 +196,12 @@ impl<'scope> Scope<'scope, '_> {
         let target = queue.target;
         on_link(&self.by, call, key, target, location, |link, _| {
             let outcome = link.exchange_now();
-            let answered = queue.far.last_question.is_some_and(|question| link.arrived(question).is_some());
+            queue.far.is_answered |=
+                queue.far.last_question.is_some_and(|question| link.arrived(question).is_some());
             queue.hear(&line, link)?;
-            queue.far.is_over |= answered;
+            let is_unserved =
+                |event: &Waiting<'_>| !matches!(event.sent.step, Step::Takes { .. } | Step::Done);
+            queue.far.is_over = queue.far.is_answered && queue.events.iter().any(is_unserved);
             let ended = liveness::evidence(self.by.context.segment(), self.by.members.job_rank(target).0);
             if ended == Some(Evidence::Finished) && queue.far.last_question.is_none() {
                 let question = link.fresh_request();

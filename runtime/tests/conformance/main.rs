@@ -298,6 +298,8 @@ const TABLES: &[&[Case]] = &[
     pgo::collective::CASES,
     pgo::extras::CASES,
     pgo::programs::CASES,
+    pgo::messages::CASES,
+    pgo::wired::CASES,
     trouble::CASES,
 ];
 

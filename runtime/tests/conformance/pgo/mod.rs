@@ -5,11 +5,13 @@
 pub(crate) mod basics;
 pub(crate) mod collective;
 pub(crate) mod extras;
+pub(crate) mod messages;
 pub(crate) mod order;
 pub(crate) mod programs;
 #[cfg(feature = "progressive")]
 pub(crate) mod progressive;
 pub(crate) mod requests;
+pub(crate) mod wired;
 
 use std::time::Duration;
 
