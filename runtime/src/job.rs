@@ -129,6 +129,12 @@ impl RankContext {
         }
     }
 
+    /// Takes some memory for the first windows now.
+    pub(crate) fn with_memory_aside(self) -> RankContext {
+        self.arena.set_aside();
+        self
+    }
+
     /// Gives what a layer above keeps for the rank; `make` makes it, once.
     pub(crate) fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
         let attached = self.attached.get_or_init(|| make());

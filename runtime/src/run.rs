@@ -388,7 +388,8 @@ fn run_rank<E: Display>(
 ) -> ExitCode {
     let context =
         RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
-    let context = Arc::new(context.with_memory_model(memory_model).with_info_policy(info));
+    let context =
+        Arc::new(context.with_memory_model(memory_model).with_info_policy(info).with_memory_aside());
     if let Some(hub) = joined.hub.clone() {
         context.attached(|| hub);
     }

@@ -45,31 +45,39 @@ if command -v cc >/dev/null && [ "$RANKS" -eq 2 ]; then
 elif [ "$RANKS" -eq 2 ]; then skip "there is no C compiler, so no limits of the machine"; fi
 
 export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_orte_base_help_aggregate=0
-export BENCH_KINDS=alloc BENCH_SCALE=$SCALE
+export BENCH_SCALE=$SCALE
 ompi() {
   timeout "$LIMIT" mpirun.openmpi --allow-run-as-root --oversubscribe -n "$RANKS" \
     -x BENCH_ONLY -x BENCH_KINDS -x BENCH_SCALE "$@" "$work/bench.ompi"
 }
-launch() { # config group
-  export BENCH_ONLY=$2
+launch() { # config group kind
+  export BENCH_ONLY=$2 BENCH_KINDS=$3
   case $TRANSPORT-$1 in
     tcp-mpich) export MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo ;;
     tcp-ompi)  ompi --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo --mca osc pt2pt; return ;;
   esac
   case $1 in
-    ours)   timeout "$LIMIT" "$BIN/rma-run" -n "$RANKS" --transport "$TRANSPORT" "$BIN/rma-bench" --only "$2" --scale "$SCALE" ;;
+    ours)   timeout "$LIMIT" "$BIN/rma-run" -n "$RANKS" --transport "$TRANSPORT" "$BIN/rma-bench" --only "$2" --kinds "$3" --scale "$SCALE" ;;
     mpich)  timeout "$LIMIT" mpirun.mpich -n "$RANKS" "$work/bench.mpich" ;;
     ompi)   ompi ;;
     osc-sm) ompi --mca osc sm ;;
   esac
 }
 failed=""
+# Of windows over memory of the caller, which osc/sm refuses, only some rows are of interest.
+created=$(for group in $ONLY; do case $group in setup|lat) echo "create:$group" ;; esac; done)
 for rep in $(seq "$REPS"); do
-  for group in $ONLY; do
+  for entry in $ONLY $created; do
+    group=${entry#create:}; kind=alloc; [ "$group" = "$entry" ] || kind=create
     for config in $configs; do
       [ "$config" = limits ] && continue
-      out=$(launch "$config" "$group" 2>"$work/err"); rc=$?
-      printf '%s\n' "$out" | awk -F'\t' -v OFS='\t' -v c="$config" 'NF==4 { sub(/^(tcp\.)?alloc\./, "", $1); print c, $0 }' >> "$raw"
+      [ "$config $kind" = "osc-sm create" ] && continue
+      out=$(launch "$config" "$group" "$kind" 2>"$work/err"); rc=$?
+      printf '%s\n' "$out" | awk -F'\t' -v OFS='\t' -v c="$config" '
+        { sub(/^tcp\./, "", $1) }
+        NF==4 && ($1 ~ /^alloc\./ || $1 ~ /^create\.win_setup$/ || ($1 ~ /^create\.(put|get)_flush$/ && $2 == 8)) {
+          sub(/^alloc\./, "", $1); print c, $0
+        }' >> "$raw"
       if [ $rc -ne 0 ]; then
         failed="$failed $config:$group"
         echo "failed: $config, group $group, run $rep, status $rc: $(head -c 300 "$work/err" | tr '\n' ' ')" >&2
@@ -106,6 +114,7 @@ xlock_rmw_contended_total 8 peer 1
 barrier 0 peer 1.2
 lock_put_unlock_target_busy50ms_worst 8 peer 1
 win_setup 4194304 peer 1
+create.put_flush 8 atmost 0.1
 RULES
 [ "$TRANSPORT" = tcp ] && cat > "$work/rules" <<'RULES'
 put_flush 8 limit 1.3

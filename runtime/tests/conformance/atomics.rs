@@ -196,14 +196,17 @@ fn one_compare_swap_wins(team: &Team) -> Outcome {
 // covers: RMA-READ-04
 fn words_are_never_torn(team: &Team) -> Outcome {
     const TRIES: usize = 1_000_000;
-    let mut window = Window::<u64>::allocate(team, 40)?;
+    // More than what short copies are made of.
+    const LONG: usize = 2500;
+    let mut window = Window::<u64>::allocate(team, 40 + LONG)?;
     let done = crate::flags::<u64>(team, 1)?;
     let words = [0x1111_1111_1111_1111 * u64::from(team.rank().0); 33];
+    let many = vec![words[0]; LONG];
     window.fence(|epoch| {
         if team.rank() == Rank(0) {
             for at in 0..TRIES {
-                // The first is put alone, the others in one put of an odd number of words.
-                let word = epoch.load(if at % 2 == 0 { 0 } else { 3 + at % 33 })?;
+                // The first is put alone, the next in one put of an odd number of words, the last in a long one.
+                let word = epoch.load([0, 3 + at % 33, 40 + at % LONG][at % 3])?;
                 assert!([0, 0x1111_1111_1111_1111, 0x2222_2222_2222_2222].contains(&word), "{word:x}");
             }
             for rank in [Rank(1), Rank(2)] {
@@ -216,6 +219,7 @@ fn words_are_never_torn(team: &Team) -> Outcome {
                 epoch.put(Rank(0), 0, words[0])?;
                 epoch.put(Rank(0), 3, &words)?;
             }
+            epoch.put(Rank(0), 40, &many)?;
         }
         Ok(())
     })?;

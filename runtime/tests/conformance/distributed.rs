@@ -15,6 +15,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(units_and_layouts_are_the_targets, [3]),
     case!(early_puts_take_no_memory_of_the_target, [2]).connected(),
     case!(a_fence_costs_as_many_frames_as_the_size_has_digits, [2, 8]).connected(),
+    case!(a_scatter_add_is_one_frame_per_pair, [4]).connected(),
     case!(a_weak_epoch_is_one_frame, [2]).connected(),
     case!(whatever_a_weak_epoch_keeps_is_moved, [2]).connected(),
     case!(a_weak_epoch_stays_inside_the_part, [2]).connected(),
@@ -141,6 +142,33 @@ fn frames_of<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Resu
     Ok(team.traffic().frames_sent - before)
 }
 
+// covers: RMA-COMM-16
+fn a_scatter_add_is_one_frame_per_pair(team: &Team) -> Outcome {
+    const LEN: usize = 64;
+    let (me, ranks) = (team.rank().index(), team.size() as usize);
+    let mut window = Window::<i64>::allocate(team, LEN)?;
+    // Which places of the whole array, whose parts lie one behind the other, a rank adds to, each to none twice.
+    let places = |rank: usize| (0..80).map(move |i| (i * 7 + rank * 5) % (LEN * ranks));
+    let amount = |rank: usize, place: usize| (rank * 1000 + place) as i64;
+    window.fence(|epoch| {
+        for target in team.ranks() {
+            let mine: Vec<usize> = places(me).filter(|place| place / LEN == target.index()).collect();
+            let ranges: Vec<_> = mine.iter().map(|place| place % LEN..place % LEN + 1).collect();
+            let layout = Datatype::of::<i64>().indexed(&ranges)?;
+            let amounts: Vec<i64> = mine.iter().map(|&place| amount(me, place)).collect();
+            let frames = frames_of(team, || epoch.accumulate(target, (0, &layout), Sum, amounts))?;
+            assert_eq!(frames, u64::from(target != team.rank()), "{} elements", mine.len());
+        }
+        Ok(())
+    })?;
+    let mut serial = vec![0_i64; LEN * ranks];
+    for rank in 0..ranks {
+        places(rank).for_each(|place| serial[place] += amount(rank, place));
+    }
+    assert_eq!(*window.local()?, serial[me * LEN..][..LEN]);
+    Ok(())
+}
+
 fn weak() -> Hints {
     Info::Weak.with("weak", "complete")
 }
@@ -181,9 +209,13 @@ fn whatever_a_weak_epoch_keeps_is_moved(team: &Team) -> Outcome {
     let mut window = Window::<u32>::allocate(team, LEN)?;
     // Little, which travels in one frame; much, which does not; and what brings something back after little and after much.
     for (small, large, gets) in [(3, 0, false), (3, 36_000, false), (3, 0, true), (0, 36_000, true)] {
-        window.local_mut()?.fill(5);
+        window.local_mut()?.fill(if team.rank() == TARGET { 4 } else { 5 });
         team.barrier()?;
         if team.rank() == TARGET {
+            // Whatever moved too early would be seen here, or bring the old value back.
+            grace();
+            assert!(window.local()?.iter().all(|&value| value == 4));
+            window.local_mut()?.fill(5);
             let exposure = window.post(Origins::Any)?;
             exposure.wait(1)?;
             let local = window.local()?;

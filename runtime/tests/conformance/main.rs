@@ -33,6 +33,8 @@ mod distributed;
 mod examples;
 mod failures;
 mod fences;
+mod figures;
+mod halos;
 mod infos;
 mod jacobi;
 mod layouts;
@@ -281,8 +283,10 @@ const TABLES: &[&[Case]] = &[
     failures::CASES,
     distributed::CASES,
     jacobi::CASES,
+    halos::CASES,
     traces::CASES,
     examples::CASES,
+    figures::CASES,
     list::CASES,
     litmus::CASES,
     messages::CASES,

@@ -100,15 +100,29 @@ impl Kind {
         }
     }
 
-    /// Makes a window of this kind. The only place that knows how.
-    fn window<T: rma::Basic>(self, team: &Team) -> Result<Window<T>, Failure> {
+    /// What the caller brings to a window of this kind, with its pages.
+    fn memory<T: rma::Basic>(self) -> Vec<T> {
         match self {
-            Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
+            Kind::Alloc => Vec::new(),
             Kind::Create => {
-                let memory = vec![T::default(); REGION_BYTES / size_of::<T>()];
-                Ok(Window::create(team, memory).map_err(rma::Error::from)?)
+                let mut memory = vec![T::default(); REGION_BYTES / size_of::<T>()];
+                // As the peers' program does. The system gives zeroed memory its pages only now.
+                std::hint::black_box(&mut memory).fill(T::default());
+                memory
             }
         }
+    }
+
+    /// Makes a window of this kind over what its caller has brought. The only place that knows how.
+    fn window_over<T: rma::Basic>(self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Failure> {
+        match self {
+            Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
+            Kind::Create => Ok(Window::create(team, memory).map_err(rma::Error::from)?),
+        }
+    }
+
+    fn window<T: rma::Basic>(self, team: &Team) -> Result<Window<T>, Failure> {
+        self.window_over(team, self.memory())
     }
 }
 
@@ -143,9 +157,10 @@ fn setup_again(bench: &Bench<'_>, kind: Kind) -> Result<(), Failure> {
     const WINDOWS: usize = 21;
     let mut times = Vec::with_capacity(WINDOWS);
     for _ in 0..=WINDOWS {
+        let memory = kind.memory::<u64>();
         bench.team.barrier()?;
         let begun = Instant::now();
-        let mut window = kind.window::<u64>(bench.team)?;
+        let mut window = kind.window_over::<u64>(bench.team, memory)?;
         times.push(begun.elapsed().as_secs_f64() * 1e6);
         // Whoever uses a window leaves its pages full.
         window.local_mut()?.fill(1);
@@ -178,8 +193,11 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     let connected = !team.shares_memory(Rank((team.rank().0 + 1) % team.size()))?;
     for &kind in &arguments.kinds {
         let bench = Bench::new(team, kind.prefix(connected), arguments.scale.0);
+        let memory = kind.memory::<u64>();
+        // What a rank did before is no part of the creation of another's window.
+        team.barrier()?;
         let begun = Instant::now();
-        let mut window = kind.window::<u64>(team)?;
+        let mut window = kind.window_over::<u64>(team, memory)?;
         if wants(Group::Setup) {
             bench.emit("win_setup", REGION_BYTES, begun.elapsed().as_secs_f64() * 1e6, "us");
             setup_again(&bench, kind)?;
@@ -214,7 +232,7 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
             synchronization::fence(&bench, &mut window, origin)?;
         }
         if wants(Group::Lock) {
-            synchronization::contended_lock(&bench, &mut window)?;
+            synchronization::contended_lock(&bench, &window)?;
         }
         if pair && wants(Group::Progress) {
             synchronization::computing_target(&bench, &window)?;

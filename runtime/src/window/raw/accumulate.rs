@@ -21,7 +21,7 @@ impl RawWindow {
         target: Rank,
         at: Section<'_>,
         operation: O,
-        origin: &Source<'_, T>,
+        origin: Source<'_, T>,
     ) -> Result<()> {
         const CALL: &str = "accumulate";
         self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
@@ -36,7 +36,7 @@ impl RawWindow {
             self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
             return Ok(());
         }
-        self.accumulate_any(CALL, target, at, operation, origin)
+        self.accumulate_any(CALL, target, at, operation, &{ origin })
     }
 
     #[track_caller]

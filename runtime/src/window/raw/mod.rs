@@ -65,9 +65,9 @@ use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
-use crate::transport::shm::arena::Block;
+use crate::transport::shm::arena::{Block, LARGE_BLOCK_BYTES};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::Segment;
+use crate::transport::shm::segment::{Locked, Segment};
 use crate::transport::tcp::wire::Service;
 
 /// What this handle may do at a target now.
@@ -96,6 +96,8 @@ struct Target {
     unit: usize,
     /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
     reach: Cell<usize>,
+    /// As `reach`, for what needs no mark when it is written: none where the rank has a private copy.
+    unmarked_reach: Cell<usize>,
     /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
     part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
@@ -163,6 +165,8 @@ pub(crate) struct RawWindow {
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
+    /// Keeps the own mirror in memory, if that was asked for.
+    locked: Option<Locked>,
     /// The own memory; it is given up on drop only.
     block: Option<Block>,
     /// What the owner keeps of memory that it attaches.
@@ -201,6 +205,17 @@ pub(crate) struct Shape {
     pub(crate) element: &'static element::Shape,
     pub(crate) atomicity: Atomicity,
     pub(crate) begins: Begins,
+    pub(crate) mirror: Mirror,
+}
+
+/// Where the mirror of a private copy lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mirror {
+    /// In memory like any other.
+    #[default]
+    Pageable,
+    /// In memory that the system does not page out.
+    Locked,
 }
 
 /// What a new window is.
@@ -283,7 +298,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins, mirror } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -291,6 +306,7 @@ impl RawWindow {
         let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
+        let locks = private.is_some() && mirror == Mirror::Locked;
         let total = match (private, marked) {
             (None, _) => plan.data.checked_add(capacity.map_or(bytes, |_| size_of::<Regions>())),
             (Some(_), marked) => marked.and_then(|marked| marked.end()),
@@ -303,22 +319,29 @@ impl RawWindow {
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let memory = match (lacking, total) {
             (Some(error), _) => Err(error),
-            (None, Some(total)) => context.allocate(CALL, total).and_then(|block| {
-                match marked.map_or(Ok(Box::default()), copies::words) {
-                    Ok(stored) => Ok((block, stored)),
-                    Err(note) => Err(fail(ErrorKind::System).note(note)),
-                }
-            }),
+            (None, Some(total)) => {
+                // What is locked has pages of its own.
+                let total = if locks { total.max(LARGE_BLOCK_BYTES as usize) } else { total };
+                context.allocate(CALL, total).and_then(|block| {
+                    let refused = |note: String| fail(ErrorKind::System).note(note);
+                    let stored = marked.map_or(Ok(Box::default()), copies::words).map_err(refused)?;
+                    let locked = match locks {
+                        true => Some(copies::lock(&context, &block, total).map_err(refused)?),
+                        false => None,
+                    };
+                    Ok((block, stored, locked))
+                })
+            }
             (None, None) => {
                 Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
             }
         };
-        let block = memory.as_ref().map(|(block, _)| block);
+        let block = memory.as_ref().map(|(block, ..)| block);
         if let (Some(private), Ok(block)) = (private, &block) {
             let mirror = context.at(block.offset() + plan.data as u64);
-            // SAFETY: - writable: the block is as long, and this rank's alone before the exchange. - readable: the private
+            // SAFETY: - writable: the block is as long, zeroed, and this rank's alone before the exchange. - readable: the private
             //   memory is as long as the window's part.
-            unsafe { engine.copy(mirror, private.start(), bytes) };
+            unsafe { copies::fill(engine, mirror, private.start(), bytes) };
         }
         if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
             let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
@@ -346,11 +369,11 @@ impl RawWindow {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                memory.ok().map(|(block, _)| block).into_iter().chain(range).for_each(Block::leave_behind);
+                memory.ok().map(|(block, ..)| block).into_iter().chain(range).for_each(Block::leave_behind);
                 return Err(error);
             }
         };
-        let (block, stored) = match memory {
+        let (block, stored, locked) = match memory {
             Ok(memory) => memory,
             Err(error) => return Err(error.caller(team.rank()).called_at(location)),
         };
@@ -395,7 +418,7 @@ impl RawWindow {
                     (false, _) => attached(theirs),
                 };
                 let offset = if remote { all[me].offset } else { theirs.offset };
-                Target {
+                let target = Target {
                     data: match (remote, &attached) {
                         (true, _) => ptr::null_mut(),
                         (false, None) => context.at(offset + plan.data as u64),
@@ -405,7 +428,8 @@ impl RawWindow {
                     region: Cell::new((0, 0)),
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
-                    reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
+                    reach: Cell::default(),
+                    unmarked_reach: Cell::default(),
                     part: Cell::new(None),
                     marked: match theirs.copies {
                         0 | 1 => None,
@@ -417,7 +441,9 @@ impl RawWindow {
                     control: ptr::from_ref(context.segment().shared(offset)),
                     remote,
                     staged: Cell::new(false),
-                }
+                };
+                target.widen();
+                target
             })
             .collect();
         let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
@@ -479,6 +505,7 @@ impl RawWindow {
             plan,
             members,
             context,
+            locked,
             block: Some(block),
             regions: range.map(Owned::new),
             events: RefCell::new(Vec::new()),
@@ -646,6 +673,8 @@ impl Drop for RawWindow {
             // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
             self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
+        // Before the block may serve somebody else.
+        drop(self.locked.take());
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
         let service = self.served.take().and_then(|_| self.context.wire().map(Arc::downgrade));

@@ -17,7 +17,7 @@ impl RawWindow {
         &self,
         target: Rank,
         at: Section<'_>,
-        origin: &Source<'_, T>,
+        origin: Source<'_, T>,
         counter: usize,
     ) -> Result<()> {
         const CALL: &str = "put_notify";

@@ -53,11 +53,14 @@ impl Target {
     fn narrow(&self, part: Part) {
         self.part.set(Some(part));
         self.reach.set(0);
+        self.unmarked_reach.set(0);
     }
 
-    fn widen(&self) {
+    /// Transfers may name everything.
+    pub(super) fn widen(&self) {
         self.part.set(None);
         self.reach.set(if self.remote { 0 } else { self.bytes });
+        self.unmarked_reach.set(if self.has_mirror() { 0 } else { self.reach.get() });
     }
 }
 

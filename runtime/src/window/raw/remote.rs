@@ -490,6 +490,7 @@ impl RawWindow {
         at: usize,
         pieces: impl Iterator<Item = RemotePiece<*mut u8>>,
     ) -> Result<()> {
+        self.open_envelope(call, at)?;
         let mut cut = pieces.flat_map(|(offset, to, len)| {
             (0..len)
                 .step_by(PIECE_MAX_BYTES)
@@ -661,6 +662,7 @@ impl RawWindow {
     /// Counts a put, behind all that was staged for the target.
     #[track_caller]
     pub(super) fn notify_remote(&self, call: &'static str, at: usize, counter: usize) -> Result<()> {
+        self.open_envelope(call, at)?;
         self.targets[at].staged.set(true);
         self.on_link(call, at, None, |link, pause| {
             link.stage(Kind::Service, 0, |body| {

@@ -403,8 +403,12 @@ impl Target {
     /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and all of it is exposed.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
+        self.offset_within(self.reach.get(), at, bytes)
+    }
+
+    #[inline(always)]
+    fn offset_within(&self, reach: usize, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        let reach = self.reach.get();
         match start <= reach && bytes <= reach - start {
             true => Some(start),
             false => None,
@@ -424,6 +428,14 @@ impl Target {
     pub(super) fn place(&self, at: usize, bytes: usize) -> Option<*mut u8> {
         let start = self.offset(at, bytes)?;
         // SAFETY: - in bounds: `offset`.
+        Some(unsafe { self.data.add(start) })
+    }
+
+    /// The address of these bytes, if writing them needs no mark.
+    #[inline(always)]
+    pub(super) fn place_unmarked(&self, at: usize, bytes: usize) -> Option<*mut u8> {
+        let start = self.offset_within(self.unmarked_reach.get(), at, bytes)?;
+        // SAFETY: - in bounds: `offset_within`; the reach is never longer than the memory.
         Some(unsafe { self.data.add(start) })
     }
 }
