@@ -57,7 +57,8 @@ launch() { # config group kind
     tcp-ompi)  ompi --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo --mca osc pt2pt; return ;;
   esac
   case $1 in
-    ours)   timeout "$LIMIT" "$BIN/rma-run" -n "$RANKS" --transport "$TRANSPORT" "$BIN/rma-bench" --only "$2" --kinds "$3" --scale "$SCALE" ;;
+    ours)   timeout "$LIMIT" "$BIN/rma-run" -n "$RANKS" --transport "$TRANSPORT" \
+              "$BIN/rma-bench" --only "$2" --kinds "$3" --scale "$SCALE" ;;
     mpich)  timeout "$LIMIT" mpirun.mpich -n "$RANKS" "$work/bench.mpich" ;;
     ompi)   ompi ;;
     osc-sm) ompi --mca osc sm ;;
@@ -74,7 +75,7 @@ for rep in $(seq "$REPS"); do
       [ "$config $kind" = "osc-sm create" ] && continue
       out=$(launch "$config" "$group" "$kind" 2>"$work/err"); rc=$?
       printf '%s\n' "$out" | awk -F'\t' -v OFS='\t' -v c="$config" '
-        { sub(/^tcp\./, "", $1) }
+        NF == 4 { sub(/^tcp\./, "", $1) }
         NF==4 && ($1 ~ /^alloc\./ || $1 ~ /^create\.win_setup$/ || ($1 ~ /^create\.(put|get)_flush$/ && $2 == 8)) {
           sub(/^alloc\./, "", $1); print c, $0
         }' >> "$raw"
