@@ -286,6 +286,20 @@ fn different_collective_calls_are_told_apart() {
 }
 
 #[test]
+fn what_was_sent_is_said_at_the_end() {
+    let ended = run("-n 2 --transport tcp --stats", "barriers 10");
+    assert_eq!(ended.code(), Some(0), "{ended:#?}");
+    for rank in 0..2 {
+        // One message per barrier of two ranks, and nothing else before the end.
+        ended.says(&format!("rank {rank}: sent 10 frames and 0 replies ("));
+    }
+    let ended = run("-n 2 --transport shm --stats", "barriers 10");
+    ended.says("rank 0: sent 0 frames and 0 replies (0 bytes in 0 writes)");
+    let ended = run("-n 2 --transport tcp", "barriers 10");
+    assert!(!ended.err.iter().any(|line| line.contains("frames")), "{ended:#?}");
+}
+
+#[test]
 fn idle_jobs_use_no_processor() {
     let ended = run("-n 4 --transport tcp", "idle 2000");
     assert_eq!(ended.code(), Some(0), "{ended:#?}");

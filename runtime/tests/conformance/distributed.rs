@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rma::{Datatype, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, WindowOptions};
+use rma::{
+    Datatype, ErrorKind, Hints, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, WindowOptions, own,
+};
 
 use crate::failures::{is_stopped, processes, signal};
 use crate::{Case, Outcome, case, flags, grace, is_full, until};
@@ -13,6 +15,10 @@ pub(crate) const CASES: &[Case] = &[
     case!(units_and_layouts_are_the_targets, [3]),
     case!(early_puts_take_no_memory_of_the_target, [2]).connected(),
     case!(a_fence_costs_as_many_frames_as_the_size_has_digits, [2, 8]).connected(),
+    case!(a_scatter_add_is_one_frame_per_pair, [4]).connected(),
+    case!(a_weak_epoch_is_one_frame, [2]).connected(),
+    case!(whatever_a_weak_epoch_keeps_is_moved, [2]).connected(),
+    case!(a_weak_epoch_stays_inside_the_part, [2]).connected(),
 ];
 
 const TARGET: Rank = Rank(0);
@@ -126,5 +132,144 @@ fn a_fence_costs_as_many_frames_as_the_size_has_digits(team: &Team) -> Outcome {
     let digits = u64::from(team.size().next_power_of_two().ilog2());
     println!("{each} frames per fence of {} ranks", team.size());
     assert_eq!(team.traffic().frames_sent - before, FENCES * digits);
+    Ok(())
+}
+
+/// The frames that a call of this rank sends.
+fn frames_of<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Result<u64> {
+    let before = team.traffic().frames_sent;
+    call()?;
+    Ok(team.traffic().frames_sent - before)
+}
+
+// covers: RMA-COMM-16
+fn a_scatter_add_is_one_frame_per_pair(team: &Team) -> Outcome {
+    const LEN: usize = 64;
+    let (me, ranks) = (team.rank().index(), team.size() as usize);
+    let mut window = Window::<i64>::allocate(team, LEN)?;
+    // Which places of the whole array, whose parts lie one behind the other, a rank adds to, each to none twice.
+    let places = |rank: usize| (0..80).map(move |i| (i * 7 + rank * 5) % (LEN * ranks));
+    let amount = |rank: usize, place: usize| (rank * 1000 + place) as i64;
+    window.fence(|epoch| {
+        for target in team.ranks() {
+            let mine: Vec<usize> = places(me).filter(|place| place / LEN == target.index()).collect();
+            let ranges: Vec<_> = mine.iter().map(|place| place % LEN..place % LEN + 1).collect();
+            let layout = Datatype::of::<i64>().indexed(&ranges)?;
+            let amounts: Vec<i64> = mine.iter().map(|&place| amount(me, place)).collect();
+            let frames = frames_of(team, || epoch.accumulate(target, (0, &layout), Sum, amounts))?;
+            assert_eq!(frames, u64::from(target != team.rank()), "{} elements", mine.len());
+        }
+        Ok(())
+    })?;
+    let mut serial = vec![0_i64; LEN * ranks];
+    for rank in 0..ranks {
+        places(rank).for_each(|place| serial[place] += amount(rank, place));
+    }
+    assert_eq!(*window.local()?, serial[me * LEN..][..LEN]);
+    Ok(())
+}
+
+fn weak() -> Hints {
+    Info::Weak.with("weak", "complete")
+}
+
+// covers: RMA-INFO-04
+fn a_weak_epoch_is_one_frame(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 2)?;
+    let (mut starts, mut locks) = (Vec::new(), Vec::new());
+    for info in [Hints::from(Info::Strong), weak()] {
+        if team.rank() == TARGET {
+            let exposure = window.post(Origins::Any)?;
+            team.barrier()?;
+            exposure.wait(1)?;
+            assert_eq!(window.load(0)?, 8);
+        } else {
+            team.barrier()?;
+            let epoch = || window.access(&[TARGET], info.clone(), |epoch| epoch.put(TARGET, 0, 8));
+            starts.push(frames_of(team, epoch)?);
+        }
+        team.barrier()?;
+        if team.rank() == ORIGIN {
+            let exclusive = LockKind::Exclusive;
+            let epoch = || window.lock_with(TARGET, exclusive, info, |epoch| epoch.put(TARGET, 1, 9));
+            locks.push(frames_of(team, epoch)?);
+        }
+        team.barrier()?;
+        assert!(team.rank() != TARGET || window.load(1)? == 9);
+    }
+    if team.rank() == ORIGIN {
+        println!("frames of an epoch with one put, strong and weak: {starts:?} by start, {locks:?} by lock");
+        assert_eq!((starts, locks), (vec![3, 1], vec![3, 1]));
+    }
+    Ok(())
+}
+
+fn whatever_a_weak_epoch_keeps_is_moved(team: &Team) -> Outcome {
+    const LEN: usize = 40_000;
+    let mut window = Window::<u32>::allocate(team, LEN)?;
+    // Little, which travels in one frame; much, which does not; and what brings something back after little and after much.
+    for (small, large, gets) in [(3, 0, false), (3, 36_000, false), (3, 0, true), (0, 36_000, true)] {
+        window.local_mut()?.fill(if team.rank() == TARGET { 4 } else { 5 });
+        team.barrier()?;
+        if team.rank() == TARGET {
+            // Whatever moved too early would be seen here, or bring the old value back.
+            grace();
+            assert!(window.local()?.iter().all(|&value| value == 4));
+            window.local_mut()?.fill(5);
+            let exposure = window.post(Origins::Any)?;
+            exposure.wait(1)?;
+            let local = window.local()?;
+            assert!(local[..small].iter().all(|&value| value == 7));
+            assert_eq!(local[10..13], [6, 5 + 2 * small as u32, 5]);
+            assert!(local[100..100 + large].iter().all(|&value| value == 9));
+            assert!(local[100 + large..].iter().all(|&value| value == 5));
+        } else {
+            window.access(&[TARGET], weak(), |epoch| {
+                epoch.put(TARGET, 0, vec![7; small])?;
+                epoch.accumulate(TARGET, 10, Sum, [1, small as u32])?;
+                epoch.put(TARGET, 100, vec![9; large])?;
+                if gets {
+                    epoch.get(TARGET, 39_990..40_000, own(0..10))?;
+                }
+                epoch.accumulate(TARGET, 11, Sum, [small as u32])
+            })?;
+            assert_eq!(window.local()?[..10], [5; 10]);
+        }
+        team.barrier()?;
+        // The lock is held for all of it, and by nobody afterwards.
+        if team.rank() == ORIGIN {
+            window.lock_with(TARGET, LockKind::Exclusive, Info::Weak.with("weak", "unlock"), |epoch| {
+                epoch.put(TARGET, 20, vec![1; small])?;
+                epoch.put(TARGET, 200, vec![2; large])
+            })?;
+            let seen = window.lock(TARGET, LockKind::Exclusive, |epoch| epoch.get_vec(TARGET, 20..23))?;
+            assert_eq!(seen[..small], vec![1; small]);
+        }
+        team.barrier()?;
+    }
+    Ok(())
+}
+
+fn a_weak_epoch_stays_inside_the_part(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 100)?;
+    for (at, fits) in [(40, true), (38, false), (47, true), (48, false)] {
+        if team.rank() == TARGET {
+            window.local_mut()?.fill(0);
+            team.barrier()?;
+            window.exposure_part(40..50, Origins::Any, 1, |_, _| ())?;
+            let moved = window.local()?.iter().filter(|&&value| value == 1).count();
+            assert_eq!(moved, if fits { 3 } else { 0 });
+        } else {
+            team.barrier()?;
+            let access = window.start(TARGET, weak())?;
+            access.put(TARGET, at, [1; 3])?;
+            match (access.complete(), fits) {
+                (Ok(()), true) => {}
+                (Err(error), false) => assert_eq!(error.kind(), ErrorKind::OutOfBounds, "{error}"),
+                (outcome, _) => panic!("at {at}: {outcome:?}"),
+            }
+        }
+        team.barrier()?;
+    }
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(super) enum Style {
 }
 
 /// A transfer that is kept. It runs when its target has let the epoch in.
-type Kept = Box<dyn FnOnce(&RawWindow) -> Result<()> + Send>;
+pub(super) type Kept = Box<dyn FnOnce(&RawWindow) -> Result<()> + Send>;
 
 /// An epoch that has not been let in.
 pub(super) struct Promise {
@@ -35,6 +35,11 @@ pub(super) struct Promise {
 }
 
 impl Promise {
+    /// How the epoch was opened, and what it keeps.
+    pub(super) fn into_kept(self) -> (Style, Vec<Kept>) {
+        (self.style, self.kept)
+    }
+
     fn has_room(&self, bytes: usize) -> bool {
         let room = self.terms.combine_bytes.saturating_sub(self.kept_bytes);
         bytes.checked_add(KEPT_OVERHEAD_BYTES).is_some_and(|bytes| bytes <= room)
@@ -137,6 +142,13 @@ impl RawWindow {
             outcome = outcome.and(moved);
         }
         outcome
+    }
+
+    /// Takes an epoch that was not let in, for a closing call that opens it, too.
+    pub(super) fn take_promise(&self, at: usize) -> Option<Promise> {
+        let mut promises = self.promises.borrow_mut();
+        let place = promises.iter().position(|promise| promise.at == at)?;
+        Some(promises.swap_remove(place))
     }
 
     /// Gives up an epoch that was not let in, and what it keeps.

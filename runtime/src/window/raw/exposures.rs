@@ -410,7 +410,7 @@ impl RawWindow {
 
     /// Asks a target that shares no memory with this rank to be admitted.
     #[track_caller]
-    fn ask_to_start(&self, call: &'static str, at: usize, waits: bool) -> Result<()> {
+    pub(super) fn ask_to_start(&self, call: &'static str, at: usize, waits: bool) -> Result<()> {
         match self.start_remote(call, at, waits)? {
             Ok((number, part)) => {
                 self.started_remote(at, number, part);
@@ -420,7 +420,7 @@ impl RawWindow {
         }
     }
 
-    fn started_remote(&self, at: usize, number: u32, part: Option<Part>) {
+    pub(super) fn started_remote(&self, at: usize, number: u32, part: Option<Part>) {
         self.targets[at].exposure.set(number);
         self.targets[at].access.set(Access::Started);
         if let Some(part) = part {
@@ -497,7 +497,12 @@ impl RawWindow {
     /// The error of a start under NOCHECK whose target is not posted for this rank.
     #[cold]
     #[track_caller]
-    fn broken_start_promise(&self, call: &'static str, at: usize, refusal: exposure::Refusal) -> Error {
+    pub(super) fn broken_start_promise(
+        &self,
+        call: &'static str,
+        at: usize,
+        refusal: exposure::Refusal,
+    ) -> Error {
         let target = Rank(at as u32);
         match refusal {
             exposure::Refusal::Poisoned => self.poisoned_now(call),
@@ -525,6 +530,13 @@ impl RawWindow {
     #[track_caller]
     pub(crate) fn complete(&self, call: &'static str, target: Rank) -> Result<()> {
         let at = self.check_rank(call, target)?;
+        if self.opened(at) == Some(Opened::Started)
+            && self.targets[at].access.get() == Access::Promised
+            && self.can_enclose(at)
+            && let Some(promise) = self.take_promise(at)
+        {
+            return self.close_enclosed(call, at, promise);
+        }
         let kept = match self.targets[at].access.get() {
             Access::Started => Ok(()),
             Access::Promised if self.opened(at) == Some(Opened::Started) => self.keep_promise(call, at),

@@ -108,7 +108,13 @@ impl RawWindow {
     /// Has the lock of a target that shares no memory with this rank, or finds out that it can't be had.
     #[cold]
     #[track_caller]
-    fn ask_for_lock(&self, call: &'static str, at: usize, kind: LockKind, waits: bool) -> Result<()> {
+    pub(super) fn ask_for_lock(
+        &self,
+        call: &'static str,
+        at: usize,
+        kind: LockKind,
+        waits: bool,
+    ) -> Result<()> {
         match self.lock_remote(call, at, kind.sharing(), waits)? {
             Ok(()) => {
                 self.hold(at, kind);
@@ -230,6 +236,11 @@ impl RawWindow {
         if !matches!(self.opened(at), Some(Opened::Locked(_))) {
             return Err(self.error(ErrorKind::NotLocked, call).target(target));
         }
+        if self.can_enclose(at)
+            && let Some(promise) = self.take_promise(at)
+        {
+            return self.close_enclosed(call, at, promise);
+        }
         let kept = self.keep_promise(call, at);
         match self.targets[at].access.get() {
             Access::Promised => {
@@ -249,7 +260,7 @@ impl RawWindow {
     /// The error of a lock that is not granted; `holder` is who has it, or waits for it first.
     #[cold]
     #[track_caller]
-    fn lock_refused(&self, call: &'static str, refusal: Refusal, holder: Option<Rank>) -> Error {
+    pub(super) fn lock_refused(&self, call: &'static str, refusal: Refusal, holder: Option<Rank>) -> Error {
         match refusal {
             Refusal::Poisoned => self.poisoned_now(call),
             Refusal::Posted => self.error(ErrorKind::MixedSync, call).other("its owner's post"),

@@ -14,6 +14,7 @@ mod control;
 mod copies;
 mod deferral;
 mod elsewhere;
+mod envelope;
 mod exposures;
 mod failures;
 mod fences;
@@ -51,6 +52,7 @@ use std::sync::{Arc, Weak};
 use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
 use self::deferral::Promise;
+use self::envelope::Envelope;
 use self::parts::{Part, Rest};
 use self::regions::{Attached, Owned, Regions};
 use self::served::{Extents, Ground, Memory, Served};
@@ -133,6 +135,8 @@ pub(crate) struct RawWindow {
     rest: Cell<Rest>,
     /// Epochs that have not been let in yet.
     promises: RefCell<Vec<Promise>>,
+    /// What an epoch sends with its opening and closing, while that is gathered.
+    envelope: RefCell<Option<Envelope>>,
     /// An epoch toward all ranks is open.
     all_locked: Cell<bool>,
     /// The ranks whose locks it has taken.
@@ -485,6 +489,7 @@ impl RawWindow {
             open: team.watch(all[0].id),
             rest: Cell::new(Rest::Own),
             promises: RefCell::default(),
+            envelope: RefCell::default(),
             all_locked: Cell::new(false),
             taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),

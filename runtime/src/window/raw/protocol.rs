@@ -49,11 +49,15 @@ pub(super) enum Ask {
     Notify,
     /// The bytes that one attached region should have. The reply has 1 and the region, or 0.
     Region,
+    /// A whole epoch: how it is opened (0 start, 1 exclusive lock, 2 shared lock), the last exposure that was used, and the
+    /// transfers, each with its length before it. It waits until the epoch is opened. The reply says that it was closed, too;
+    /// where a part is exposed, that it is open and nothing was moved.
+    Epoch,
 }
 
 impl Ask {
     pub(super) fn read(body: &mut Body<'_>) -> Result<Ask, Malformed> {
-        const ASKS: [Ask; 19] = [
+        const ASKS: [Ask; 20] = [
             Ask::Put,
             Ask::Get,
             Ask::Fetch,
@@ -73,6 +77,7 @@ impl Ask {
             Ask::Cancel,
             Ask::Notify,
             Ask::Region,
+            Ask::Epoch,
         ];
         let code = body.u32()?;
         ASKS.into_iter()
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused() {
-        for code in [0_u32, 20, u32::MAX] {
+        for code in [0_u32, 21, u32::MAX] {
             assert!(Ask::read(&mut Body::new(&code.to_le_bytes())).is_err());
             assert!(read_reason(code).is_err());
         }

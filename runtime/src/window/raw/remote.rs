@@ -27,7 +27,7 @@ use crate::transport::tcp::wire::Wire;
 /// The longest piece of a transfer; longer ones are cut.
 const PIECE_MAX_BYTES: usize = DATA_MAX_BYTES / 2;
 /// What a piece has before its data: where it goes and how long it is.
-const PIECE_HEADER_BYTES: usize = 12;
+pub(super) const PIECE_HEADER_BYTES: usize = 12;
 /// Requests for data that are on their way at one time.
 const GETS_AT_ONCE: usize = 16;
 
@@ -46,7 +46,7 @@ pub(super) type RemotePiece<P> = (usize, P, usize);
 impl RawWindow {
     /// Runs `body` with the link to a target and what is to be done before each sleep.
     #[track_caller]
-    fn on_link<R>(
+    pub(super) fn on_link<R>(
         &self,
         call: &'static str,
         at: usize,
@@ -90,13 +90,14 @@ impl RawWindow {
 
     /// Asks a target for something and waits for the answer and the data behind it.
     #[track_caller]
-    fn inquire(
+    pub(super) fn inquire(
         &self,
         call: &'static str,
         at: usize,
         (ask, detail): (Ask, Detail),
         arguments: impl FnOnce(Writer<'_>),
     ) -> Result<(Answer, Vec<u8>)> {
+        self.open_envelope(call, at)?;
         let reply = self.on_link(call, at, detail, |link, pause| {
             let request = link.fresh_request();
             link.stage(Kind::Service, request, |body| arguments(body.u64(self.id).u32(ask as u32)));
@@ -214,7 +215,7 @@ impl RawWindow {
     }
 
     #[track_caller]
-    fn refusal_of_lock(
+    pub(super) fn refusal_of_lock(
         &self,
         call: &'static str,
         at: usize,
@@ -256,17 +257,34 @@ impl RawWindow {
         });
         let (answer, data) = match asked {
             Err(error) if error.kind() == ErrorKind::Stalled => {
-                let group = matches!(self.exposure_remote(call, at), Ok(POSTED_FOR_OTHERS));
-                return Err(match group {
-                    true => error.other("an exposure whose group this rank is not in"),
-                    false => error,
-                });
+                return Err(self.group_of_stalled_start(call, at, error));
             }
             asked => asked?,
         };
+        self.understand_start(call, at, answer, &data)
+    }
+
+    /// A start that has stalled, with the reason that a group has for it.
+    #[track_caller]
+    pub(super) fn group_of_stalled_start(&self, call: &'static str, at: usize, error: Error) -> Error {
+        match self.exposure_remote(call, at) {
+            Ok(POSTED_FOR_OTHERS) => error.other("an exposure whose group this rank is not in"),
+            _ => error,
+        }
+    }
+
+    /// The exposure and the part that an answer to a start names, or why it is refused.
+    #[track_caller]
+    pub(super) fn understand_start(
+        &self,
+        call: &'static str,
+        at: usize,
+        answer: Answer,
+        data: &[u8],
+    ) -> Result<Result<(u32, Option<Part>), exposure::Refusal>> {
         match answer {
             Answer::Done(number) => match u32::try_from(number) {
-                Ok(number) => Ok(Ok((number, self.read_part(call, at, &data)?))),
+                Ok(number) => Ok(Ok((number, self.read_part(call, at, data)?))),
                 Err(_) => Err(self.malformed(call, at, Malformed("an exposure of a number that none has"))),
             },
             Answer::Start(refusal) => Ok(Err(refusal)),
@@ -402,6 +420,31 @@ impl RawWindow {
         at: usize,
         pieces: impl Iterator<Item = RemotePiece<*const u8>>,
     ) -> Result<()> {
+        if self.has_envelope() {
+            let pieces: Vec<_> = pieces.collect();
+            // SAFETY: - the caller's promise.
+            return match unsafe { self.enclose_put(call, at, &pieces) }? {
+                true => Ok(()),
+                // SAFETY: - the caller's promise.
+                false => unsafe { self.stage_put(call, at, pieces.into_iter()) },
+            };
+        }
+        // SAFETY: - the caller's promise.
+        unsafe { self.stage_put(call, at, pieces) }
+    }
+
+    /// As `put_remote`, without an envelope.
+    ///
+    /// # Safety
+    ///
+    /// As for `put_remote`.
+    #[track_caller]
+    unsafe fn stage_put(
+        &self,
+        call: &'static str,
+        at: usize,
+        pieces: impl Iterator<Item = RemotePiece<*const u8>>,
+    ) -> Result<()> {
         self.targets[at].staged.set(true);
         self.on_link(call, at, None, |link, pause| {
             let mut streaming = Streaming::new();
@@ -447,6 +490,7 @@ impl RawWindow {
         at: usize,
         pieces: impl Iterator<Item = RemotePiece<*mut u8>>,
     ) -> Result<()> {
+        self.open_envelope(call, at)?;
         let mut cut = pieces.flat_map(|(offset, to, len)| {
             (0..len)
                 .step_by(PIECE_MAX_BYTES)
@@ -501,6 +545,32 @@ impl RawWindow {
     /// The pieces are readable, which no reference names that others may write through.
     #[track_caller]
     pub(super) unsafe fn accumulate_remote(
+        &self,
+        call: &'static str,
+        at: usize,
+        operation: OpCode,
+        pieces: impl Iterator<Item = RemotePiece<*const u8>>,
+    ) -> Result<()> {
+        if self.has_envelope() {
+            let pieces: Vec<_> = pieces.collect();
+            // SAFETY: - the caller's promise.
+            return match unsafe { self.enclose_accumulate(call, at, operation, &pieces) }? {
+                true => Ok(()),
+                // SAFETY: - the caller's promise.
+                false => unsafe { self.stage_accumulate(call, at, operation, pieces.into_iter()) },
+            };
+        }
+        // SAFETY: - the caller's promise.
+        unsafe { self.stage_accumulate(call, at, operation, pieces) }
+    }
+
+    /// As `accumulate_remote`, without an envelope.
+    ///
+    /// # Safety
+    ///
+    /// As for `accumulate_remote`.
+    #[track_caller]
+    unsafe fn stage_accumulate(
         &self,
         call: &'static str,
         at: usize,
@@ -592,6 +662,7 @@ impl RawWindow {
     /// Counts a put, behind all that was staged for the target.
     #[track_caller]
     pub(super) fn notify_remote(&self, call: &'static str, at: usize, counter: usize) -> Result<()> {
+        self.open_envelope(call, at)?;
         self.targets[at].staged.set(true);
         self.on_link(call, at, None, |link, pause| {
             link.stage(Kind::Service, 0, |body| {

@@ -139,6 +139,8 @@ struct Parked {
     rank: u32,
     request: u64,
     what: Wish,
+    /// The transfers of an epoch that is opened, filled and closed by one request.
+    envelope: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy)]
@@ -150,6 +152,11 @@ enum Wish {
     Lock {
         sharing: Sharing,
         ticket: Option<Ticket>,
+    },
+    /// The rest of an epoch that has been opened, with this number: its transfers from this byte on.
+    Rest {
+        number: u64,
+        done: usize,
     },
 }
 
@@ -281,15 +288,13 @@ impl Served {
             Ok(Request::Granted) => Some(self.grant(state, rank, request, Granted::Lock(sharing), 0)),
             Ok(Request::Queued(ticket)) => {
                 self.waiter(ticket).slot.enter(ticket, rank);
-                state.parked.push(Parked {
-                    rank,
-                    request,
-                    what: Wish::Lock { sharing, ticket: Some(ticket) },
-                });
+                let what = Wish::Lock { sharing, ticket: Some(ticket) };
+                state.parked.push(Parked { rank, request, what, envelope: None });
                 None
             }
             Err(Refusal::Full) if waits => {
-                state.parked.push(Parked { rank, request, what: Wish::Lock { sharing, ticket: None } });
+                let what = Wish::Lock { sharing, ticket: None };
+                state.parked.push(Parked { rank, request, what, envelope: None });
                 None
             }
             Err(refusal) => {
@@ -348,7 +353,7 @@ impl Served {
             }
             Err(refusal @ exposure::Refusal::Poisoned) => Some(Answer::Start(refusal)),
             Err(_) if waits => {
-                state.parked.push(Parked { rank, request, what: Wish::Start { last } });
+                state.parked.push(Parked { rank, request, what: Wish::Start { last }, envelope: None });
                 None
             }
             Err(refusal) => Some(Answer::Start(refusal)),
@@ -383,8 +388,10 @@ impl Served {
             state.parked.iter().position(|parked| parked.rank == rank && parked.request == request);
         if let Some(at) = position {
             let parked = state.parked.swap_remove(at);
-            self.abandon(&parked);
-            return;
+            if !matches!(parked.what, Wish::Rest { .. }) {
+                self.abandon(&parked);
+                return;
+            }
         }
         match state.origins.get(&rank) {
             Some(origin) if origin.request == request => match origin.access {
@@ -424,10 +431,68 @@ impl Served {
         peer.departed.store(GONE, Ordering::Release);
     }
 
+    /// Does what can be done of a request: the answer, or `None` if it waits on.
+    fn settle(&self, state: &mut State, mut parked: Parked) -> Result<Option<(Answer, Vec<u8>)>, Malformed> {
+        let mut data = Vec::new();
+        if !matches!(parked.what, Wish::Rest { .. }) {
+            let Some((answer, access)) = self.look(&mut parked, &mut data) else {
+                state.parked.push(parked);
+                return Ok(None);
+            };
+            if access == Granted::Nothing {
+                self.abandon(&parked);
+                return Ok(Some((answer, data)));
+            }
+            let origin = Origin { access, request: parked.request, ..Origin::default() };
+            state.origins.insert(parked.rank, origin);
+            match answer {
+                // Where a part is exposed the origin has to look at its transfers first.
+                Answer::Done(number) if parked.envelope.is_some() && data.is_empty() => {
+                    parked.what = Wish::Rest { number, done: 0 };
+                }
+                _ => return Ok(Some((answer, data))),
+            }
+        }
+        let (rank, bytes) = (parked.rank, parked.envelope.take().unwrap_or_default());
+        let Wish::Rest { number, done } = &mut parked.what else { return Ok(None) };
+        while *done < bytes.len() {
+            let mut body = Body::new(&bytes[*done..]);
+            let entry = body.u32()? as usize;
+            let mut entry = Body::new(body.bytes(entry)?);
+            let after = bytes.len() - body.left();
+            let admitted = self.admits(state, rank);
+            match Ask::read(&mut entry)? {
+                Ask::Put => self.put(admitted, entry)?,
+                Ask::Accumulate => match self.combine(state, (rank, admitted), entry, Fetches::No)? {
+                    Combined::All(_) => {}
+                    Combined::Held => {
+                        parked.envelope = Some(bytes);
+                        state.parked.push(parked);
+                        return Ok(None);
+                    }
+                    Combined::Lost(lost, evidence) => {
+                        state.origins.entry(rank).or_default().verdict = Verdict::Lost(lost, evidence);
+                    }
+                },
+                _ => return Err(Malformed("an epoch has what can't be part of it")),
+            }
+            *done = after;
+        }
+        let closed = match state.origins.get(&rank).map(|origin| origin.access) {
+            Some(Granted::Start(_)) => self.complete(state, rank),
+            _ => self.unlock(state, rank),
+        };
+        Ok(Some(match closed {
+            Answer::Done(_) => (Answer::Done(*number), data),
+            failed => (failed, data),
+        }))
+    }
+
     /// What has become of a request that waits.
     fn look(&self, parked: &mut Parked, data: &mut Vec<u8>) -> Option<(Answer, Granted)> {
         let done = |granted, number| Some((Answer::Done(number), granted));
         match &mut parked.what {
+            Wish::Rest { .. } => None,
             Wish::Start { last } => {
                 let exposed = &self.control().exposure.0;
                 match exposed.word.start(&self.peer(parked.rank).origin, *last) {
@@ -597,6 +662,22 @@ impl Service for Served {
                 body.end()?;
                 self.start(&mut state, (rank, request), (last, waits), &mut data)
             }
+            Ask::Epoch => {
+                let (code, last) = (body.u32()?, body.u32()?);
+                let what = match code {
+                    0 => Wish::Start { last },
+                    code => Wish::Lock { sharing: read_sharing(code - 1)?, ticket: None },
+                };
+                if let Wish::Lock { sharing: Sharing::Shared, .. } = what {
+                    // Relaxed: published by the exchange that grants the lock.
+                    self.peer(rank).shares.store(1, Ordering::Relaxed);
+                }
+                let envelope = Some(body.rest().to_vec());
+                self.settle(&mut state, Parked { rank, request, what, envelope })?.map(|(answer, told)| {
+                    data = told;
+                    answer
+                })
+            }
             Ask::Complete => Some(self.complete(&mut state, rank)),
             Ask::Flush => {
                 let verdict = state.origins.get_mut(&rank).map(|origin| std::mem::take(&mut origin.verdict));
@@ -656,26 +737,21 @@ impl Service for Served {
 
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) {
         let mut state = self.state();
-        let mut parked = std::mem::take(&mut state.parked);
-        parked.retain_mut(|parked| {
-            let job_rank = self.members.job_rank(Rank(parked.rank));
-            if self.evidence(Rank(parked.rank)).is_some() {
-                self.abandon(parked);
-                return false;
+        // Those that wait on are put back, in their order.
+        for parked in std::mem::take(&mut state.parked) {
+            let (rank, request) = (parked.rank, parked.request);
+            let job_rank = self.members.job_rank(Rank(rank));
+            if self.evidence(Rank(rank)).is_some() {
+                self.abandon(&parked);
+                continue;
             }
-            let mut data = Vec::new();
-            let Some((reply, granted)) = self.look(parked, &mut data) else { return true };
-            match granted {
-                Granted::Nothing => self.abandon(parked),
-                access => {
-                    let origin = Origin { access, request: parked.request, ..Origin::default() };
-                    state.origins.insert(parked.rank, origin);
-                }
+            match self.settle(&mut state, parked) {
+                Ok(None) => {}
+                Ok(Some((reply, data))) => answer(job_rank.0, request, &[reply.encode(), data].concat()),
+                // It was sent by a rank of the job that does not keep to the protocol.
+                Err(Malformed(_)) => answer(job_rank.0, request, &Answer::NotAdmitted.encode()),
             }
-            answer(job_rank.0, parked.request, &[reply.encode(), data].concat());
-            false
-        });
-        state.parked = parked;
+        }
         self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
     }
 
