@@ -5,7 +5,7 @@ use rma::Team;
 use crate::{Case, Outcome, case};
 
 #[path = "../../examples/jacobi/solver.rs"]
-mod solver;
+pub(crate) mod solver;
 
 use solver::{Grid, Problem, STYLES, Solution, TABLE, Until, fnv1a, matches_table, solve};
 

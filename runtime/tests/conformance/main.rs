@@ -289,6 +289,9 @@ const TABLES: &[&[Case]] = &[
     pgo::collective::CASES,
     pgo::extras::CASES,
     pgo::programs::CASES,
+    pgo::worked::CASES,
+    #[cfg(feature = "progressive")]
+    pgo::chain::CASES,
     trouble::CASES,
 ];
 

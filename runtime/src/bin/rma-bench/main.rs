@@ -7,6 +7,7 @@
 //! Never compares with anything: `tests/peers/table.sh` does.
 #![forbid(unsafe_code)]
 
+mod offers;
 mod report;
 mod synchronization;
 mod timing;
@@ -71,6 +72,8 @@ enum Group {
     Cas,
     /// Post, start, complete, wait
     Pscw,
+    /// Put, get, offer
+    Pgo,
     /// Fence
     Fence,
     /// A lock that all ranks want
@@ -204,6 +207,9 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
         }
         if pair && wants(Group::Pscw) {
             synchronization::post_start_complete_wait(&bench, &mut window, origin)?;
+        }
+        if wants(Group::Pgo) && kind == Kind::Alloc {
+            offers::exchange(&bench, origin)?;
         }
         if wants(Group::Fence) {
             synchronization::fence(&bench, &mut window, origin)?;
