@@ -289,6 +289,7 @@ const TABLES: &[&[Case]] = &[
     pgo::collective::CASES,
     pgo::extras::CASES,
     pgo::programs::CASES,
+    pgo::trouble::CASES,
     pgo::worked::CASES,
     #[cfg(feature = "progressive")]
     pgo::chain::CASES,

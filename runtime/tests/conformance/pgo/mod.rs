@@ -12,6 +12,7 @@ pub(crate) mod programs;
 #[cfg(feature = "progressive")]
 pub(crate) mod progressive;
 pub(crate) mod requests;
+pub(crate) mod trouble;
 pub(crate) mod worked;
 
 use std::time::Duration;
