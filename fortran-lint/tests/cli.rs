@@ -66,6 +66,7 @@ fn folders_are_searched_and_json_is_one_document() {
         findings.len() as u64,
         document["summary"]["errors"].as_u64().unwrap_or(0)
             + document["summary"]["warnings"].as_u64().unwrap_or(0)
+            + document["summary"]["notes"].as_u64().unwrap_or(0)
     );
     for key in [
         "rule",

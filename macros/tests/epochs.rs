@@ -92,7 +92,7 @@ fn lock_by_hand(w: &Window<u64>, owner: Rank) -> rma::Result<(u64, u64)> {
 }
 
 // covers: RMA-MAC-01
-#[rma_test(ranks = 2, transports = [local, shm])]
+#[rma_test(ranks = 2, transports = [local, shm, tcp])]
 fn every_kind_makes_the_calls_of_the_hand_written_form(team: &Team) -> rma::Result<()> {
     let peer = right_of(team);
     let mut w = Window::<u64>::allocate(team, 8)?;
@@ -163,7 +163,7 @@ fn leave_lock(w: &Window<u64>, way: WayOut) -> Result<(), Box<dyn std::error::Er
 }
 
 // covers: RMA-MAC-02, RMA-LOCK-17
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn a_lock_is_given_back_on_every_way_out(team: &Team) -> rma::Result<()> {
     let w = Window::<u64>::allocate(team, 2)?;
     w.start_trace();
@@ -213,7 +213,7 @@ fn leave_fence(w: &mut Window<u64>, right: Rank, way: WayOut) -> Result<(), Box<
 }
 
 // covers: RMA-MAC-02
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn a_fence_is_closed_on_every_way_out(team: &Team) -> rma::Result<()> {
     let mut w = Window::<u64>::allocate(team, 2)?;
     w.start_trace();
@@ -256,7 +256,7 @@ fn put_beside_targets(w: &Window<u64>, targets: &[Rank], other: Rank) -> rma::Re
 }
 
 // covers: RMA-MAC-05
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn a_computed_rank_that_the_epoch_has_not_opened_is_an_error(team: &Team) -> rma::Result<()> {
     let mut w = Window::<u64>::allocate(team, 1)?;
     let refused = put_elsewhere(&w, Rank(0), Rank(1)).expect_err("the lock is rank 0's");
@@ -280,7 +280,7 @@ fn put_unchecked(w: &Window<u64>, owner: Rank) -> rma::Result<()> {
 }
 
 // covers: RMA-INFO-09 (the second half: the reason shows in the report)
-#[rma_test(ranks = 2, transports = [local, shm])]
+#[rma_test(ranks = 2, transports = [local, shm, tcp])]
 fn the_reason_for_nocheck_shows_when_it_was_wrong(team: &Team) -> rma::Result<()> {
     let w = Window::<u64>::allocate(team, 1)?;
     if team.rank() == Rank(1) {
@@ -299,7 +299,7 @@ fn load_out_of_range(w: &Window<u64>) -> rma::Result<u64> {
     Ok(w[7])
 }
 
-#[rma_test(ranks = 1, transports = [local, shm])]
+#[rma_test(ranks = 1, transports = [local, shm, tcp])]
 fn an_index_out_of_range_panics_with_coordinates(team: &Team) -> rma::Result<()> {
     let w = Window::<u64>::allocate(team, 2)?;
     let panic = catch_unwind(AssertUnwindSafe(|| load_out_of_range(&w))).expect_err("out of range");

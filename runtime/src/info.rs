@@ -60,6 +60,13 @@ pub struct Hints {
     info: Info,
     weak: Option<Schedule>,
     combine_bytes: Option<usize>,
+    /// Behind a pointer, so that a plain value of info costs nothing.
+    odd: Option<Box<Odd>>,
+}
+
+/// Hints that this runtime does not use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Odd {
     ignored: Vec<String>,
     malformed: Option<String>,
 }
@@ -72,6 +79,7 @@ impl Info {
 }
 
 impl From<Info> for Hints {
+    #[inline]
     fn from(info: Info) -> Hints {
         Hints { info, ..Hints::default() }
     }
@@ -90,19 +98,20 @@ impl Hints {
                 Err(_) => Err("a whole number of bytes"),
             },
             _ => {
-                self.ignored.push(key.to_owned());
+                self.odd.get_or_insert_default().ignored.push(key.to_owned());
                 Ok(())
             }
         };
         if let Err(wanted) = outcome {
-            self.malformed.get_or_insert(format!("the value of {key} is '{value}', and has to be {wanted}"));
+            let malformed = &mut self.odd.get_or_insert_default().malformed;
+            malformed.get_or_insert(format!("the value of {key} is '{value}', and has to be {wanted}"));
         }
         self
     }
 
     /// The keys that changed nothing, in the order in which they were given.
     pub fn ignored_keys(&self) -> Vec<&str> {
-        self.ignored.iter().map(String::as_str).collect()
+        self.odd.iter().flat_map(|odd| &odd.ignored).map(String::as_str).collect()
     }
 }
 
@@ -185,9 +194,10 @@ impl Policy {
     ///
     /// # Errors
     /// A sentence about a malformed hint.
+    #[inline]
     pub(crate) fn terms(self, hints: &Hints) -> Result<Terms, String> {
-        match &hints.malformed {
-            Some(malformed) => Err(malformed.clone()),
+        match hints.odd.as_ref().and_then(|odd| odd.malformed.clone()) {
+            Some(malformed) => Err(malformed),
             None => Ok(Terms {
                 info: match self.force {
                     Force::Nothing => hints.info,

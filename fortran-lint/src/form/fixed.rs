@@ -199,6 +199,18 @@ impl Reader<'_> {
         None
     }
 
+    /// Whether the first line from `at` on that is neither comment nor directive continues a statement.
+    pub(super) fn is_continued_behind_directives(&self, mut at: usize) -> bool {
+        while let Some(line) = self.physical(at) {
+            match self.card(line).kind {
+                Kind::Comment => at = self.behind_comment(line),
+                Kind::Directive => at = line.next,
+                kind => return kind == Kind::Continuation,
+            }
+        }
+        false
+    }
+
     /// Whether the first line from `at` on that is no comment continues a statement.
     pub(super) fn is_continued_at(&self, mut at: usize) -> bool {
         while let Some(line) = self.physical(at) {

@@ -44,7 +44,10 @@ impl Reader<'_> {
             match self.free_continuation(&mut n_open, line.is_optional) {
                 Some(next) if line.is_optional && !is_optional(self.bytes_of(next)) => break,
                 Some(next) => physical = next,
-                None => break,
+                None => {
+                    self.ends_inside.set(true);
+                    break;
+                }
             }
         }
         let end =

@@ -149,6 +149,15 @@ impl Model {
         self.units.iter().enumerate().map(|(i, unit)| (UnitId(i as u32), unit))
     }
 
+    /// Bytes that it takes, about.
+    pub fn weight(&self) -> usize {
+        let of_unit = |unit: &Unit| {
+            let variables = unit.variables.capacity() * size_of::<(Symbol, Variable)>();
+            size_of::<Unit>() + unit.body.capacity() * size_of::<Step>() + variables
+        };
+        self.units.iter().map(of_unit).sum()
+    }
+
     /// The module of that name in this file.
     pub fn module(&self, name: Symbol) -> Option<UnitId> {
         self.iter()

@@ -40,6 +40,16 @@ pub(crate) enum Until {
     Updates(usize),
 }
 
+impl Until {
+    /// Whether this is the end.
+    pub(crate) fn is_reached(self, updates: usize, change: f64) -> bool {
+        match self {
+            Until::Below(tol) => change < tol,
+            Until::Updates(all) => updates == all,
+        }
+    }
+}
+
 /// What every rank gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Solution {
@@ -83,26 +93,32 @@ pub(crate) fn part(len: usize, parts: usize, index: usize) -> (usize, usize) {
 
 /// The block of one rank.
 #[derive(Clone, Copy, Debug)]
-struct Block {
-    row: usize,
-    col: usize,
-    rows: usize,
-    cols: usize,
+pub(crate) struct Block {
+    /// The first row of the block in the interior.
+    pub(crate) row: usize,
+    /// The first column.
+    pub(crate) col: usize,
+    /// Rows of the block.
+    pub(crate) rows: usize,
+    /// Columns of the block.
+    pub(crate) cols: usize,
 }
 
 impl Block {
-    fn of(problem: Problem, grid: Grid, rank: usize) -> Block {
+    /// The block of a rank.
+    pub(crate) fn of(problem: Problem, grid: Grid, rank: usize) -> Block {
         let (row, rows) = part(problem.rows, grid.rows, rank / grid.cols);
         let (col, cols) = part(problem.cols, grid.cols, rank % grid.cols);
         Block { row, col, rows, cols }
     }
 
     /// The length of a row of the block with its halo.
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.cols + 2
     }
 
-    fn len(&self) -> usize {
+    /// The cells of the block with its halo.
+    pub(crate) fn len(&self) -> usize {
         (self.rows + 2) * self.width()
     }
 
@@ -118,13 +134,17 @@ impl Block {
 }
 
 /// A strip that a rank puts: which of its own cells, to whom, and which cells there.
-struct Strip {
-    target: Rank,
-    from: Strided,
-    to: Strided,
+pub(crate) struct Strip {
+    /// To whom.
+    pub(crate) target: Rank,
+    /// Which of the own cells.
+    pub(crate) from: Strided,
+    /// Which cells there.
+    pub(crate) to: Strided,
 }
 
-fn strips(problem: Problem, grid: Grid, rank: usize) -> Vec<Strip> {
+/// What a rank puts to its neighbours after an update.
+pub(crate) fn strips(problem: Problem, grid: Grid, rank: usize) -> Vec<Strip> {
     let mine = Block::of(problem, grid, rank);
     let (row, col) = (rank / grid.cols, rank % grid.cols);
     let mut strips = Vec::new();
@@ -171,6 +191,17 @@ pub(crate) fn solve(
     problem: Problem,
     grid: Grid,
     style: Style,
+    watch: impl FnMut(usize),
+) -> rma::Result<Solution> {
+    solve_by(team, problem, grid, |window, strips| exchange(team, window, strips, style), watch)
+}
+
+/// As [`solve`], with any exchange that brings every strip of the rim into the neighbours' halos.
+pub(crate) fn solve_by(
+    team: &Team,
+    problem: Problem,
+    grid: Grid,
+    mut exchange: impl FnMut(&mut Window<f64>, &[Strip]) -> rma::Result<()>,
     mut watch: impl FnMut(usize),
 ) -> rma::Result<Solution> {
     assert_eq!(grid.ranks(), team.size() as usize, "the grid has a block for every rank");
@@ -195,24 +226,32 @@ pub(crate) fn solve(
             cells[start..start + block.cols].copy_from_slice(&new[row * block.cols..(row + 1) * block.cols]);
         }
         drop(cells);
-        exchange(team, &mut window, &strips, style)?;
+        exchange(&mut window, &strips)?;
         team.allreduce(&mut change, Max)?;
         updates += 1;
         watch(updates);
-        let done = match problem.until {
-            Until::Below(tol) => change[0] < tol,
-            Until::Updates(all) => updates == all,
-        };
-        if done {
+        if problem.until.is_reached(updates, change[0]) {
             break change[0];
         }
     };
     let cells = window.local()?;
-    let mut interior = Vec::with_capacity(new.len());
+    finish(team, problem, grid, (updates, change), &cells)
+}
+
+/// The solution, from the cells of every rank's block with its halo.
+pub(crate) fn finish(
+    team: &Team,
+    problem: Problem,
+    grid: Grid,
+    (updates, change): (usize, f64),
+    cells: &[f64],
+) -> rma::Result<Solution> {
+    let block = Block::of(problem, grid, team.rank().index());
+    let width = block.width();
+    let mut interior = Vec::with_capacity(block.rows * block.cols);
     for row in 1..=block.rows {
         interior.extend_from_slice(&cells[row * width + 1..row * width + 1 + block.cols]);
     }
-    drop(cells);
     let mut hash = [0];
     if let Some(all) = team.gather(Rank(0), &interior)? {
         hash[0] = fnv1a(&assemble(problem, grid, &all));

@@ -8,6 +8,7 @@ use super::{Exactly, get_into_buffers, transfers};
 use crate::element::Element;
 use crate::error::Result;
 use crate::info::Hints;
+use crate::op::{Origin, Section};
 use crate::team::Rank;
 use crate::window::Window;
 use crate::window::raw::{LockKind, RawWindow};
@@ -93,6 +94,59 @@ impl<T: Element> Window<T> {
         let terms = window.terms("lock", &info.into())?;
         window.lock_on("lock", target, kind, terms)?;
         self.under_lock(target, body)
+    }
+
+    /// Gives the elements of a target that a section names, under a lock that this call takes as [`lock_with`](Window::lock_with)
+    /// does, and gives back: LOCK, GET and UNLOCK in one.
+    ///
+    /// ```
+    /// use rma::{Info, LockKind, Rank, Window};
+    /// let values = rma::spawn(2, |team| {
+    ///     let window = Window::<u64>::allocate(team, 4)?;
+    ///     if team.rank() == Rank(1) {
+    ///         window.put_locked(Rank(0), LockKind::Exclusive, Info::Strong, 1, [5, 6])?;
+    ///     }
+    ///     team.barrier()?;
+    ///     window.get_locked(Rank(0), LockKind::Shared, Info::Strong, 0..3)
+    /// })?;
+    /// assert_eq!(values.into_iter().collect::<rma::Result<Vec<_>>>()?, [[0, 5, 6], [0, 5, 6]]);
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`lock_with`](Window::lock_with), and those of the epoch's `get_vec`.
+    #[track_caller]
+    pub fn get_locked<'at>(
+        &self,
+        target: Rank,
+        kind: LockKind,
+        info: impl Into<Hints>,
+        at: impl Into<Section<'at>>,
+    ) -> Result<Vec<T>> {
+        let lock = self.acquire(target, kind, info)?;
+        let elements = lock.get_vec(target, at);
+        lock.release()?;
+        elements?.deliver(&Closed::new())
+    }
+
+    /// Copies elements into a target's window, under a lock that this call takes as [`lock_with`](Window::lock_with) does, and
+    /// gives back: LOCK, PUT and UNLOCK in one.
+    ///
+    /// # Errors
+    /// As [`lock_with`](Window::lock_with), and those of the epoch's `put`.
+    #[track_caller]
+    pub fn put_locked<'at, 'call>(
+        &self,
+        target: Rank,
+        kind: LockKind,
+        info: impl Into<Hints>,
+        at: impl Into<Section<'at>>,
+        origin: impl Origin<'call, T>,
+    ) -> Result<()> {
+        let lock = self.acquire(target, kind, info)?;
+        let put = lock.put(target, at, origin);
+        lock.release()?;
+        put
     }
 
     /// Takes the lock of a target's window until [`unlock`](Lock::unlock), as [`lock_with`](Window::lock_with) does for a body.

@@ -52,7 +52,7 @@ macro_rules! transfers {
             at: impl Into<crate::op::Section<'at>>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
-            self.raw().put(target, at.into(), &origin.source().0)
+            self.raw().put(target, at.into(), origin.source().0)
         }
 
         /// Combines each of a target's elements with one of the origin's. Each element is combined at once, whoever else
@@ -70,7 +70,7 @@ macro_rules! transfers {
             operation: impl crate::element::Operation<T>,
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<()> {
-            self.raw().accumulate(target, at.into(), operation, &origin.source().0)
+            self.raw().accumulate(target, at.into(), operation, origin.source().0)
         }
 
         /// As `accumulate`, and gives what the target's elements were before.
@@ -165,7 +165,7 @@ macro_rules! transfers {
             origin: impl crate::op::Origin<$borrow, T>,
             counter: usize,
         ) -> crate::error::Result<()> {
-            self.raw().put_notify(target, at.into(), &origin.source().0, counter)
+            self.raw().put_notify(target, at.into(), origin.source().0, counter)
         }
 
         /// Waits for counted puts to this rank; see [`Window::wait_notified`](crate::Window::wait_notified).
@@ -189,7 +189,7 @@ macro_rules! transfers {
             at: impl Into<crate::op::Section<'at>>,
             origin: B,
         ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
-            let put = self.raw().put(target, at.into(), &crate::op::Source::Slice(origin.elements()));
+            let put = self.raw().put(target, at.into(), crate::op::Source::Slice(origin.elements()));
             crate::epoch::Request::new(self.raw(), target, put, origin)
         }
 
@@ -204,8 +204,8 @@ macro_rules! transfers {
             at: impl Into<crate::op::Section<'at>>,
             mut into: B,
         ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
-            let mut destination = crate::op::Destination::Slice(into.elements_mut());
-            let get = self.raw().get(target, at.into(), &mut destination);
+            let destination = crate::op::Destination::Slice(into.elements_mut());
+            let get = self.raw().get(target, at.into(), destination);
             crate::epoch::Request::new(self.raw(), target, get, into)
         }
 
@@ -223,7 +223,7 @@ macro_rules! transfers {
             origin: B,
         ) -> crate::error::Result<crate::epoch::Request<'_, B>, crate::window::Returned<B>> {
             let source = crate::op::Source::Slice(origin.elements());
-            let combined = self.raw().accumulate(target, at.into(), operation, &source);
+            let combined = self.raw().accumulate(target, at.into(), operation, source);
             crate::epoch::Request::new(self.raw(), target, combined, origin)
         }
 
@@ -338,7 +338,7 @@ macro_rules! get_into_buffers {
             at: impl Into<crate::op::Section<'at>>,
             mut into: impl crate::op::OriginMut<$scope, T>,
         ) -> crate::error::Result<()> {
-            self.raw().get(target, at.into(), &mut into.destination().0)
+            self.raw().get(target, at.into(), into.destination().0)
         }
     };
 }

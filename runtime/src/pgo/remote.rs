@@ -28,7 +28,7 @@ use crate::transport::shm::arena::Block;
 use crate::transport::shm::offers::EventNode;
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::{Body, DATA_MAX_BYTES, Malformed};
-use crate::transport::tcp::wire::{Service, Wire};
+use crate::transport::tcp::wire::{Progress, Service, Wire};
 
 /// The name of the service; windows have numbers that begin with 1.
 pub(super) const SERVICE: u64 = u64::MAX;
@@ -302,16 +302,23 @@ impl Hub {
                 let Some(locked) = self.lock_soon() else { return Ok(false) };
                 let mut table = remote.table();
                 table.brought.remove(&(from, event));
-                if let Some(offset) = table.offsets.remove(&(from, event))
-                    && let Some(kept) = table.events.remove(&offset)
-                    && let Some(key) = self.key_of(offset)
+                let Some(&offset) = table.offsets.get(&(from, event)) else { return Ok(true) };
+                let Some(key) = self.key_of(offset) else { return Ok(true) };
+                if key.family == Family::Collective
+                    && let Some(kept) = table.events.get_mut(&offset)
                 {
+                    // Its round counts it.
+                    kept.heads = Heads::BLANK;
+                    (kept.kinds, kept.data, kept.wanted, kept.arrived) = (0, Vec::new(), 0, 0);
+                    self.event(offset).kinds.store(0, Ordering::Relaxed);
+                } else {
+                    table.offsets.remove(&(from, event));
                     self.unlink(&locked.bucket(&key).events, offset);
-                    drop(kept);
-                    drop(table);
-                    // What came behind it may be served now.
-                    locked.settle(&key, Role::Agent, &mut self.keeper(&locked, &key));
+                    table.events.remove(&offset);
                 }
+                drop(table);
+                // What came behind it may be served now.
+                locked.settle(&key, Role::Agent, &mut self.keeper(&locked, &key));
                 Ok(true)
             }
             ASK_FETCH => {
@@ -448,7 +455,7 @@ impl Hub {
 }
 
 impl Service for Hub {
-    fn serve(&self, from: u32, request: u64, body: Body<'_>, _: &mut Vec<u8>) -> Result<(), Malformed> {
+    fn serve(&self, from: u32, request: u64, body: Body<'_>, _: &mut Vec<u8>) -> Result<Progress, Malformed> {
         let Some(remote) = &self.remote else {
             return Err(Malformed("an event for a rank without an agent"));
         };
@@ -457,7 +464,7 @@ impl Service for Hub {
             let mut body = body;
             remote.table().put_off.push_back((from, request, body.rest().to_vec()));
         }
-        Ok(())
+        Ok(Progress::Done)
     }
 
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) {

@@ -51,6 +51,20 @@ pub(crate) fn release(file: impl AsFd, offset: u64, len: u64) -> Result<()> {
     rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, len)
 }
 
+/// Keeps the pages of a range of a mapping in memory until [`unlock`].
+pub(crate) fn lock(mapping: &Mapping, offset: usize, len: usize) -> Result<()> {
+    assert!(offset <= mapping.len && len <= mapping.len - offset, "range outside the mapping");
+    // SAFETY: - the range is mapped: checked above. Its contents don't change.
+    unsafe { rustix::mm::mlock(mapping.base().wrapping_add(offset).cast(), len) }
+}
+
+/// Lets the system page a range out again.
+pub(crate) fn unlock(mapping: &Mapping, offset: usize, len: usize) -> Result<()> {
+    assert!(offset <= mapping.len && len <= mapping.len - offset, "range outside the mapping");
+    // SAFETY: - the range is mapped: checked above. Its contents don't change.
+    unsafe { rustix::mm::munlock(mapping.base().wrapping_add(offset).cast(), len) }
+}
+
 /// How much memory the machine, or the control group of this process, can still give.
 ///
 /// A memory file is not limited by the kernel, so asking for too much would end in the out-of-memory killer; this

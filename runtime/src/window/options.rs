@@ -1,7 +1,7 @@
 //! How a window is to be, beside its length. Never makes one without all ranks.
 
 use super::Window;
-use super::raw::{Atomicity, Begins, Private, RawWindow, Refused, Shape};
+use super::raw::{Atomicity, Begins, Mirror, Private, RawWindow, Refused, Shape};
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::job::MemoryModel;
@@ -27,6 +27,7 @@ pub struct WindowOptions {
     memory_model: Option<MemoryModel>,
     begins: Begins,
     atomicity: Atomicity,
+    mirror: Mirror,
 }
 
 impl WindowOptions {
@@ -74,6 +75,12 @@ impl WindowOptions {
         WindowOptions { atomicity, ..self }
     }
 
+    /// Keeps the mirror of this rank's part in memory that the system does not page out, so that a transfer never waits for a
+    /// disk; the private copy stays as it is. Where there is no mirror, this says nothing.
+    pub fn locked_mirror(self) -> WindowOptions {
+        WindowOptions { mirror: Mirror::Locked, ..self }
+    }
+
     /// As [`Window::allocate`], with these options.
     ///
     /// # Errors
@@ -92,7 +99,8 @@ impl WindowOptions {
     /// As [`Window::create`], with these options.
     ///
     /// # Errors
-    /// As [`Window::create`], and `BadDispUnit` on all ranks if one has a unit of 0.
+    /// As [`Window::create`], `BadDispUnit` on all ranks if one has a unit of 0, and `System` on all ranks if the system does not
+    /// lock as much memory as one asks for.
     #[track_caller]
     pub fn create<T: Element>(&self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<Vec<T>>> {
         let shape = self.shape::<T>(memory.len());
@@ -108,7 +116,15 @@ impl WindowOptions {
         let bytes = len.saturating_mul(size_of::<T>());
         let unit = self.disp_unit.unwrap_or(size_of::<T>());
         let element = const { &T::SHAPE };
-        Shape { bytes, capacity: None, unit, element, atomicity: self.atomicity, begins: self.begins }
+        Shape {
+            bytes,
+            capacity: None,
+            unit,
+            element,
+            atomicity: self.atomicity,
+            begins: self.begins,
+            mirror: self.mirror,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Window;
-use super::raw::{Atomicity, Begins, LocalView, LocalViewMut, RawWindow, Shape};
+use super::raw::{Atomicity, Begins, LocalView, LocalViewMut, Mirror, RawWindow, Shape};
 use crate::element::Element;
 use crate::error::Result;
 use crate::team::Team;
@@ -76,6 +76,7 @@ impl<T: Element> Window<T> {
             element: const { &T::SHAPE },
             atomicity: Atomicity::default(),
             begins: Begins::Private,
+            mirror: Mirror::default(),
         };
         RawWindow::allocate(team, shape, Ok(None)).map(Window::over).map_err(|refused| refused.error)
     }

@@ -27,6 +27,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_leaked_view_is_published, [2]).over_its_own_memory(),
     case!(a_panic_under_the_own_lock_publishes, [2]).over_its_own_memory(),
     case!(concurrent_puts_are_all_imported, [4]).over_its_own_memory(),
+    case!(a_mirror_can_be_locked, [2]).over_its_own_memory(),
+    case!(a_mirror_that_the_system_does_not_lock_is_an_error, [2]).over_its_own_memory().processes(),
     case!(the_memory_model_can_be_asked_for, [2]),
 ];
 
@@ -618,5 +620,73 @@ fn the_memory_model_can_be_asked_for(team: &Team) -> Outcome {
         }
         team.barrier()?;
     }
+    Ok(())
+}
+
+/// Bytes of the job's memory that this process has locked, as the system counts them.
+fn locked_bytes() -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").expect("the system tells");
+    let mut ours = false;
+    let mut kib = 0;
+    for line in maps.lines() {
+        match line.strip_prefix("Locked:") {
+            Some(rest) if ours => {
+                kib += rest.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
+            }
+            Some(_) => {}
+            // The line that begins a range of addresses names what is mapped there.
+            None if line.split(' ').next().is_some_and(|word| word.contains('-')) => {
+                ours = line.contains("rma-job");
+            }
+            None => {}
+        }
+    }
+    kib * 1024
+}
+
+// covers: RMA-COPY-11
+fn a_mirror_can_be_locked(team: &Team) -> Outcome {
+    const LEN: usize = 100_000;
+    let options = WindowOptions::new().locked_mirror();
+    let mut window = options.create(team, vec![0_u64; LEN])?;
+    team.barrier()?;
+    assert!(8 * LEN as u64 <= locked_bytes(), "{} bytes are locked", locked_bytes());
+    let next = Rank((team.rank().0 + 1) % team.size());
+    window.store(0, 1)?;
+    window.fence(|epoch| {
+        epoch.put(next, LEN - 1, 7)?;
+        epoch.accumulate(next, 0, Sum, 2)
+    })?;
+    assert_eq!((window.load(0)?, window.load(LEN - 1)?), (3, 7));
+    let memory = window.into_inner()?;
+    assert_eq!((memory[0], memory[LEN - 1]), (3, 7));
+    team.barrier()?;
+    assert_eq!(locked_bytes(), 0, "what was locked goes with its window");
+    Ok(())
+}
+
+// covers: RMA-COPY-11
+fn a_mirror_that_the_system_does_not_lock_is_an_error(team: &Team) -> Outcome {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+    // Rank 1 may lock little; nobody could refuse it anything while it has the system's rights.
+    if team.rank() == Rank(1) {
+        let mut rights = capabilities(None)?;
+        rights.effective.remove(CapabilitySet::IPC_LOCK);
+        set_capabilities(None, rights)?;
+        let limit = Rlimit { current: Some(64 << 10), ..getrlimit(Resource::Memlock) };
+        setrlimit(Resource::Memlock, limit)?;
+    }
+    let memory = vec![5_u64; 50_000];
+    let returned = WindowOptions::new().locked_mirror().create(team, memory).expect_err("rank 1 may not");
+    assert_eq!(returned.error.kind(), ErrorKind::System);
+    let text = returned.error.to_string();
+    assert!(team.rank() != Rank(1) || text.contains("can't be locked"), "{text}");
+    assert_eq!(returned.memory, [5; 50_000]);
+    team.barrier()?;
+    assert_eq!(locked_bytes(), 0);
+    // Without the wish there is a window.
+    let window = Window::create(team, returned.memory)?;
+    assert_eq!(window.load(49_999)?, 5);
     Ok(())
 }

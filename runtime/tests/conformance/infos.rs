@@ -30,6 +30,7 @@ fn weak(when: &str) -> Hints {
     Info::Weak.with("weak", when)
 }
 
+// covers: EX-E105-03
 // covers: RMA-INFO-03, RMA-SYNC-21 (the last schedule: both calls return before the post)
 fn weak_starts_wait_where_they_are_told(team: &Team) -> Outcome {
     const LEN: usize = 1000;

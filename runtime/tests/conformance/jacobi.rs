@@ -32,11 +32,7 @@ fn serial(problem: Problem) -> (Solution, Vec<f64>) {
         }
         std::mem::swap(&mut old, &mut new);
         updates += 1;
-        let done = match problem.until {
-            Until::Below(tol) => change < tol,
-            Until::Updates(all) => updates == all,
-        };
-        if done {
+        if problem.until.is_reached(updates, change) {
             let interior: Vec<f64> =
                 (1..=problem.rows).flat_map(|row| old[row * width + 1..][..problem.cols].to_vec()).collect();
             return (Solution { updates, change, hash: fnv1a(&interior) }, interior);
@@ -59,14 +55,19 @@ fn the_serial_reference_is_the_tables(_: &Team) -> Outcome {
     Ok(())
 }
 
+/// Every grid that has a block for each rank.
+pub(crate) fn grids(team: &Team) -> Vec<Grid> {
+    let ranks = team.size() as usize;
+    (1..=ranks)
+        .filter(|rows| ranks.is_multiple_of(*rows))
+        .map(|rows| Grid { rows, cols: ranks / rows })
+        .collect()
+}
+
 // covers: EX-E107-01, EX-E107-04, EX-E107-05
 // covers: EX-E109-01 -- form R
 fn every_style_gives_the_tables_bits(team: &Team) -> Outcome {
-    let ranks = team.size() as usize;
-    let grids: Vec<Grid> = (1..=ranks)
-        .filter(|rows| ranks.is_multiple_of(*rows))
-        .map(|rows| Grid { rows, cols: ranks / rows })
-        .collect();
+    let grids = grids(team);
     for (problem, ..) in TABLE {
         for &grid in &grids {
             for style in STYLES {

@@ -18,7 +18,7 @@ fn rounds(soon: u64) -> u64 {
     if is_full() { 10_000_000 } else { soon }
 }
 
-// covers: RMA-SHM-04
+// covers: RMA-SHM-04, VIS-UNI-01
 fn what_is_put_before_complete_is_there_after_wait(team: &Team) -> Outcome {
     const WORDS: usize = 16;
     const CHUNK: u64 = 1000;

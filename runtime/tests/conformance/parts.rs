@@ -5,11 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rma::{ErrorKind, Evidence, Info, LockKind, Origins, Rank, Sum, Team, Window, own};
 
 use crate::pscw::Flags;
-use crate::{Case, Outcome, case, kind_of};
+use crate::{Case, Outcome, case, is_full, kind_of};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_fence_of_parts_opens_the_parts, [1, 2, 4]),
     case!(the_rest_is_worked_on_while_halos_travel, [2, 3]),
+    case!(bytes_beside_a_part_are_never_written, [2, 3]),
     case!(transfers_stay_inside_the_part, [2]),
     case!(own_accesses_stay_inside_the_part, [1, 2]),
     case!(parts_have_bounds, [2]),
@@ -70,6 +71,49 @@ fn the_rest_is_worked_on_while_halos_travel(team: &Team) -> Outcome {
         assert_eq!(view[halo.start], 2000 * step + u64::from(left.0));
         assert_eq!(view[halo.start + 1], 1000 * step + u64::from(right.0));
         assert!(view[..INNER].iter().all(|&cell| cell == step));
+    }
+    Ok(())
+}
+
+/// The exposed range begins and ends inside of words, whose other bytes the owner changes all the time.
+// covers: RMA-GRAN-04
+fn bytes_beside_a_part_are_never_written(team: &Team) -> Outcome {
+    const PUTS: u8 = 200;
+    let mut window = Window::<u8>::allocate(team, 16)?;
+    let owner = Rank(0);
+    let others = team.size() - 1;
+    for round in 0..if is_full() { 200 } else { 20_u8 } {
+        window.fence_part(3..13, |epoch, rest| {
+            if team.rank() == owner {
+                for turn in 0..2000_u32 {
+                    let value = (turn % 251) as u8;
+                    rest.before.iter_mut().chain(rest.after.iter_mut()).for_each(|byte| *byte = value);
+                    // The bytes are read again, not remembered.
+                    let seen = std::hint::black_box(&*rest.before).iter().chain(&*rest.after);
+                    assert!(seen.copied().eq([value; 6]), "the owner's bytes in turn {turn}");
+                }
+                return Ok(());
+            }
+            for put in 1..=PUTS {
+                match team.rank() {
+                    Rank(1) => epoch.put(owner, 3, [put.wrapping_add(round); 5])?,
+                    _ => epoch.put(owner, 12, put.wrapping_add(round))?,
+                }
+                epoch.accumulate(owner, 8, Sum, [1; 4])?;
+            }
+            Ok(())
+        })?;
+        let view = window.local()?;
+        if team.rank() == owner {
+            let last = PUTS.wrapping_add(round);
+            let outside = ((2000_u32 - 1) % 251) as u8;
+            assert_eq!(view[..3], [outside; 3]);
+            assert_eq!(view[13..], [outside; 3]);
+            assert_eq!(view[3..8], [last; 5]);
+            assert_eq!(view[12], if others == 2 { last } else { 0 });
+            let sum = PUTS.wrapping_mul(others as u8).wrapping_mul(round.wrapping_add(1));
+            assert_eq!(view[8..12], [sum; 4]);
+        }
     }
     Ok(())
 }

@@ -524,6 +524,7 @@ fn a_stalled_start_says_what_it_waits_for(team: &Team) -> Outcome {
 }
 
 // covers: RMA-PROG-03
+// covers: EX-F13-01 -- form R
 fn the_symmetric_exchange_never_deadlocks(team: &Team) -> Outcome {
     let other = Rank(1 - team.rank().0);
     // The largest takes seconds to get its memory on a busy machine, so only full runs have it.

@@ -1,7 +1,8 @@
 //! Measures the runtime: the metrics of `tests/peers/mpi_rma_bench.c`, under the same names, in loops of the same shape,
 //! printed in the same columns, so that a script can put ours and the peers' into one table.
 //!
-//! One line per metric: `metric<TAB>bytes<TAB>value<TAB>unit`. With 2 ranks all metrics; rank 0 is the origin and rank 1
+//! One line per metric: `metric<TAB>bytes<TAB>value<TAB>unit`. Before the metric stands the kind of window, and `tcp.` before
+//! that where ranks are connected. With 2 ranks all metrics; rank 0 is the origin and rank 1
 //! the target, which waits in a barrier unless the metric says otherwise. With more ranks the collective ones only.
 //!
 //! Never compares with anything: `tests/peers/table.sh` does.
@@ -18,7 +19,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
-use rma::{Result, Team, Window};
+use rma::{Rank, Result, Team, Window};
 
 use report::Failure;
 use timing::Bench;
@@ -92,22 +93,39 @@ enum Kind {
 }
 
 impl Kind {
-    fn prefix(self) -> &'static str {
-        match self {
-            Kind::Alloc => "alloc",
-            Kind::Create => "create",
+    /// Rows of ranks that are connected stand beside those of ranks that share memory, so their names say it.
+    fn prefix(self, connected: bool) -> &'static str {
+        match (self, connected) {
+            (Kind::Alloc, false) => "alloc",
+            (Kind::Create, false) => "create",
+            (Kind::Alloc, true) => "tcp.alloc",
+            (Kind::Create, true) => "tcp.create",
         }
     }
 
-    /// Makes a window of this kind. The only place that knows how.
-    fn window<T: rma::Basic>(self, team: &Team) -> Result<Window<T>, Failure> {
+    /// What the caller brings to a window of this kind, with its pages.
+    fn memory<T: rma::Basic>(self) -> Vec<T> {
         match self {
-            Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
+            Kind::Alloc => Vec::new(),
             Kind::Create => {
-                let memory = vec![T::default(); REGION_BYTES / size_of::<T>()];
-                Ok(Window::create(team, memory).map_err(rma::Error::from)?)
+                let mut memory = vec![T::default(); REGION_BYTES / size_of::<T>()];
+                // As the peers' program does. The system gives zeroed memory its pages only now.
+                std::hint::black_box(&mut memory).fill(T::default());
+                memory
             }
         }
+    }
+
+    /// Makes a window of this kind over what its caller has brought. The only place that knows how.
+    fn window_over<T: rma::Basic>(self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Failure> {
+        match self {
+            Kind::Alloc => Ok(Window::allocate(team, REGION_BYTES / size_of::<T>())?),
+            Kind::Create => Ok(Window::create(team, memory).map_err(rma::Error::from)?),
+        }
+    }
+
+    fn window<T: rma::Basic>(self, team: &Team) -> Result<Window<T>, Failure> {
+        self.window_over(team, self.memory())
     }
 }
 
@@ -142,9 +160,10 @@ fn setup_again(bench: &Bench<'_>, kind: Kind) -> Result<(), Failure> {
     const WINDOWS: usize = 21;
     let mut times = Vec::with_capacity(WINDOWS);
     for _ in 0..=WINDOWS {
+        let memory = kind.memory::<u64>();
         bench.team.barrier()?;
         let begun = Instant::now();
-        let mut window = kind.window::<u64>(bench.team)?;
+        let mut window = kind.window_over::<u64>(bench.team, memory)?;
         times.push(begun.elapsed().as_secs_f64() * 1e6);
         // Whoever uses a window leaves its pages full.
         window.local_mut()?.fill(1);
@@ -174,10 +193,14 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     let mut buffer = vec![1_u64; REGION_WORDS + PAGE_BYTES / size_of::<u64>()];
     let skipped = buffer.as_ptr().align_offset(PAGE_BYTES);
     let origin = &mut buffer[skipped..skipped + REGION_WORDS];
+    let connected = !team.shares_memory(Rank((team.rank().0 + 1) % team.size()))?;
     for &kind in &arguments.kinds {
-        let bench = Bench::new(team, kind.prefix(), arguments.scale.0);
+        let bench = Bench::new(team, kind.prefix(connected), arguments.scale.0);
+        let memory = kind.memory::<u64>();
+        // What a rank did before is no part of the creation of another's window.
+        team.barrier()?;
         let begun = Instant::now();
-        let mut window = kind.window::<u64>(team)?;
+        let mut window = kind.window_over::<u64>(team, memory)?;
         if wants(Group::Setup) {
             bench.emit("win_setup", REGION_BYTES, begun.elapsed().as_secs_f64() * 1e6, "us");
             setup_again(&bench, kind)?;
@@ -215,7 +238,7 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
             synchronization::fence(&bench, &mut window, origin)?;
         }
         if wants(Group::Lock) {
-            synchronization::contended_lock(&bench, &mut window)?;
+            synchronization::contended_lock(&bench, &window)?;
         }
         if pair && wants(Group::Progress) {
             synchronization::computing_target(&bench, &window)?;

@@ -69,14 +69,14 @@ pub(crate) fn post_start_complete_wait(
 }
 
 /// All ranks increment a counter of rank 0 under its exclusive lock, by a get and a put.
-pub(crate) fn contended_lock(bench: &Bench<'_>, window: &mut Window<u64>) -> Result<(), Failure> {
+pub(crate) fn contended_lock(bench: &Bench<'_>, window: &Window<u64>) -> Result<(), Failure> {
     const OWNER: Rank = Rank(0);
     const COUNTER: usize = 4;
     let team = bench.team;
     let n = bench.iterations(if team.size() == 2 { 2000 } else { 100 });
-    window.store(COUNTER, 0)?;
-    // Over memory of the caller the owner's store is moved by its next call that synchronizes, which a plain barrier is not.
-    team.rma_barrier()?;
+    // Under the own lock, whose unlock publishes it before somebody else's put.
+    window.lock(window.rank(), LockKind::Exclusive, |epoch| epoch.store(COUNTER, 0))?;
+    team.barrier()?;
     let mine = timed(n, || {
         window.lock(OWNER, LockKind::Exclusive, |epoch| {
             let value = epoch.flush(epoch.get_value(OWNER, COUNTER)?)?;

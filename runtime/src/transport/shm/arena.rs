@@ -2,7 +2,8 @@
 //!
 //! Small blocks are cut from chunks and kept. Large ones are whole pages: some of those that are freed are kept for the next, as
 //! zeroing pages is several times faster than getting new ones; the memory of the others goes back to the machine, while
-//! their addresses stay with the rank. Every page has its memory before a block names it.
+//! their addresses stay with the rank. The first ones find pages that were set aside when the rank joined its job. Every page has its
+//! memory before a block names it.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -16,7 +17,10 @@ use crate::sys::memory;
 const CHUNK_MIN_BYTES: u64 = 64 << 10;
 const CHUNK_MAX_BYTES: u64 = 4 << 20;
 /// From this size on, a block has pages of its own.
-const LARGE_BLOCK_BYTES: u64 = 256 << 10;
+pub(crate) const LARGE_BLOCK_BYTES: u64 = 256 << 10;
+/// What a process takes from the machine when it joins its job: pages cost a quarter of a microsecond each, which the first window
+/// would have to wait for. Enough for some 4 MiB of elements, with what a mirror needs beside them.
+const ASIDE_BYTES: u64 = 5 << 20;
 /// The most memory that a rank keeps for large blocks to come.
 const KEPT_MAX_BYTES: u64 = 64 << 20;
 
@@ -27,6 +31,8 @@ pub(crate) struct Arena {
 }
 
 struct Ranges {
+    /// Zeroed memory that was taken when the rank joined its job, for the first large blocks.
+    aside: FreeList,
     /// Free pieces of chunks. Their contents are whatever the last user left.
     small: FreeList,
     /// Freed large blocks with their memory and whatever the last user left in it.
@@ -39,12 +45,20 @@ struct Ranges {
 impl Arena {
     pub(crate) fn new(segment: Arc<Segment>) -> Arc<Arena> {
         let ranges = Ranges {
+            aside: FreeList::default(),
             small: FreeList::default(),
             kept: FreeList::default(),
             holes: FreeList::default(),
             next_chunk_bytes: CHUNK_MIN_BYTES,
         };
         Arc::new(Arena { segment, ranges: Mutex::new(ranges) })
+    }
+
+    /// Takes some memory for the first large blocks now. Where there is none, they have to see for themselves.
+    pub(crate) fn set_aside(&self) {
+        if let Ok(offset) = self.segment.grow(ASIDE_BYTES, "joining the job") {
+            self.ranges().aside.give(offset, ASIDE_BYTES);
+        }
     }
 
     /// Takes `bytes` zeroed bytes.
@@ -107,6 +121,10 @@ impl Arena {
     }
 
     fn take_large(&self, wanted: u64, call: &'static str) -> Result<u64> {
+        let aside = self.ranges().aside.take(wanted);
+        if let Some(offset) = aside {
+            return Ok(offset);
+        }
         let kept = self.ranges().kept.take(wanted);
         if let Some(offset) = kept {
             // SAFETY: - the range was free: it left the free list just now and no block names it.
@@ -131,15 +149,15 @@ impl Arena {
         }
     }
 
-    /// Gives the memory that is kept back to the machine. Says whether there was any.
+    /// Gives the memory that is set aside or kept back to the machine. Says whether there was any.
     fn let_go(&self) -> bool {
         let mut ranges = self.ranges();
-        let kept = std::mem::take(&mut ranges.kept);
-        for (&offset, &len) in &kept.ranges {
+        let (aside, kept) = (std::mem::take(&mut ranges.aside), std::mem::take(&mut ranges.kept));
+        for (&offset, &len) in aside.ranges.iter().chain(&kept.ranges) {
             self.segment.release(offset, len);
             ranges.holes.give(offset, len);
         }
-        !kept.ranges.is_empty()
+        !(aside.ranges.is_empty() && kept.ranges.is_empty())
     }
 
     fn give_back(&self, offset: u64, taken: u64, pages: Pages) {
@@ -314,6 +332,24 @@ mod tests {
         drop(ranges);
         assert_eq!(arena.reserve(1 << 30, "test").unwrap().offset(), offset);
         assert!(arena.reserve(usize::MAX, "test").is_err());
+    }
+
+    #[test]
+    fn what_is_set_aside_comes_first_and_is_zeroed() {
+        let segment = Segment::create(1).unwrap();
+        let arena = Arena::new(Arc::clone(&segment));
+        arena.set_aside();
+        let end = || segment.header().next.load(std::sync::atomic::Ordering::Relaxed);
+        let before = end();
+        let block = arena.allocate(4 << 20, "test").unwrap();
+        assert_eq!(end(), before, "the segment does not grow for the first block");
+        let words = segment.shared_slice::<std::sync::atomic::AtomicU64>(block.offset(), (4 << 20) / 8);
+        assert!(words.iter().all(|word| word.load(std::sync::atomic::Ordering::Relaxed) == 0));
+        let _second = arena.allocate(4 << 20, "test").unwrap();
+        assert!(before < end());
+        // What is left of it is given up for a block that is too large.
+        assert!(arena.allocate(1 << 39, "test").is_err(), "nobody has that much");
+        assert!(arena.ranges().aside.ranges.is_empty());
     }
 
     #[test]

@@ -12,17 +12,31 @@
 //! cache lines only, on aarch64 it is used only at multiples of 8 bytes, where it counts as separate 64-bit accesses.
 //! Short and remaining pieces are copied with overlapping words of one size, which are multiples of the element apart.
 //!
-//! `rep movsb` is not used: on some virtual machines it is an order of magnitude slower than the loops.
+//! Long copies on x86-64 are one `rep movsq` where that is no slower than the loop: on some machines it is faster, and does not mind
+//! how far apart origin and target are; on some virtual machines it is an order of magnitude slower. So both are tried
+//! once per process. It moves words, unlike `rep movsb`, so no word is torn wherever it is interrupted.
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, transmute_copy};
+use std::sync::OnceLock;
 
 use crate::element::Element;
 
-/// The copy loop that suits this machine, chosen once per window.
+/// The copy loop that suits this machine, chosen once per process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Engine {
     vectors: Vectors,
+    long: Long,
+}
+
+/// How long copies are made whose two sides are aligned to words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
+enum Long {
+    /// As all others.
+    Vectors,
+    /// By the instruction that copies as many words as it is told.
+    String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +49,16 @@ enum Vectors {
 }
 
 impl Engine {
-    /// Looks at the machine.
+    /// Looks at the machine, the first time.
     pub(crate) fn choose() -> Engine {
-        #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            return Engine { vectors: Vectors::Wide };
-        }
-        Engine { vectors: Vectors::Baseline }
+        static CHOSEN: OnceLock<Engine> = OnceLock::new();
+        *CHOSEN.get_or_init(|| {
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if std::arch::is_x86_feature_detected!("avx2") {
+                return bulk::compare(Engine { vectors: Vectors::Wide, long: Long::Vectors });
+            }
+            Engine { vectors: Vectors::Baseline, long: Long::Vectors }
+        })
     }
 
     /// Copies `bytes` bytes from `origin` to `target`.
@@ -144,6 +161,25 @@ pub(crate) unsafe fn store<T: Element>(at: *mut T, value: T) {
             unsafe { copy_by_words(to, from, basic.size()) }
         }),
     }
+}
+
+/// Stores an element of 8 bytes without padding, in one access where the place is aligned.
+///
+/// # Safety
+///
+/// `at` is writable for 8 bytes, of which no Rust reference lives, and the element is of 8 bytes without padding.
+#[inline(always)]
+pub(crate) unsafe fn put_word<T: Element>(at: *mut u8, value: T) {
+    debug_assert!(size_of::<T>() == 8 && T::SHAPE.is_dense());
+    // SAFETY: - the element has the word's size and no padding: the caller's promise.
+    let word: u64 = unsafe { transmute_copy(&value) };
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    if at.addr() & 7 != 0 {
+        // SAFETY: - writable: the caller's promise. - readable: a word of this function.
+        return unsafe { copy_by_words(at, (&raw const word).cast(), 8) };
+    }
+    // SAFETY: - writable: the caller's promise; it is aligned, or the machine does not mind.
+    unsafe { store_8(at, word) }
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -322,13 +358,54 @@ copy_one! {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod bulk {
-    use super::{Engine, Vectors, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8};
+    use super::{Engine, Long, Vectors, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8};
     use std::arch::asm;
+    use std::time::{Duration, Instant};
+
+    /// From this many bytes on, `rep movsq` has made up for its start.
+    pub(super) const LONG_MIN_BYTES: usize = 16 << 10;
+    /// What the two ways are tried with, and how often: the shortest of few times is enough, as a preempted try only makes one longer.
+    const TRIED_BYTES: usize = 64 << 10;
+    const TRIES: usize = 6;
+
+    /// The engine, with the way of long copies that is the faster one here.
+    pub(super) fn compare(vectors: Engine) -> Engine {
+        let string = Engine { long: Long::String, ..vectors };
+        let origin = vec![1_u64; TRIED_BYTES / size_of::<u64>()];
+        let mut target = vec![0_u64; TRIED_BYTES / size_of::<u64>()];
+        let mut best = [Duration::MAX; 2];
+        for _ in 0..TRIES {
+            for (engine, best) in [vectors, string].into_iter().zip(&mut best) {
+                let begun = Instant::now();
+                // SAFETY: - readable and writable: two vectors of so many bytes.
+                unsafe { engine.copy_bulk(target.as_mut_ptr().cast(), origin.as_ptr().cast(), TRIED_BYTES) };
+                *best = begun.elapsed().min(*best);
+            }
+        }
+        let [by_vectors, by_string] = best;
+        // The loop depends on how origin and target lie to each other, so that a tie is in favour of the instruction.
+        match by_string <= by_vectors + by_vectors / 16 {
+            true => string,
+            false => vectors,
+        }
+    }
 
     impl Engine {
         /// Out of line, so that the fast path of a put stays small.
         #[inline(never)]
         pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+            let is_in_words = (target.addr() | origin.addr()) & 7 == 0;
+            if LONG_MIN_BYTES <= bytes && self.long == Long::String && is_in_words {
+                let words = bytes & !7;
+                // SAFETY: - the caller's promises for the first bytes.
+                unsafe { copy_string(target, origin, words / 8) };
+                // SAFETY: - `words` is at most `bytes`.
+                let rest_target = unsafe { target.add(words) };
+                // SAFETY: - `words` is at most `bytes`.
+                let rest_origin = unsafe { origin.add(words) };
+                // SAFETY: - the caller's promises for the rest.
+                return unsafe { copy_short(rest_target, rest_origin, bytes - words) };
+            }
             match (bytes, self.vectors) {
                 // SAFETY: - the caller's promises.
                 (0..16, _) => unsafe { copy_short(target, origin, bytes) },
@@ -365,6 +442,22 @@ mod bulk {
             2..4 => pair!(2, load_2, store_2),
             4..8 => pair!(4, load_4, store_4),
             _ => pair!(8, load_8, store_8),
+        }
+    }
+
+    /// So many words of 8 bytes, aligned on both sides.
+    #[inline(always)]
+    unsafe fn copy_string(target: *mut u8, origin: *const u8, words: usize) {
+        // SAFETY: - reads and writes `words` words, which the caller may; the direction flag is clear, as the calling convention
+        //   has it.
+        unsafe {
+            asm!(
+                "rep movsq",
+                inout("rdi") target => _,
+                inout("rsi") origin => _,
+                inout("rcx") words => _,
+                options(nostack, preserves_flags)
+            );
         }
     }
 
@@ -587,11 +680,13 @@ mod test {
     use super::*;
 
     fn engines() -> Vec<Engine> {
-        let mut engines = vec![Engine { vectors: Vectors::Baseline }];
-        if Engine::choose().vectors == Vectors::Wide {
-            engines.push(Engine::choose());
-        }
-        engines
+        let vectors = match Engine::choose().vectors {
+            Vectors::Baseline => vec![Vectors::Baseline],
+            Vectors::Wide => vec![Vectors::Baseline, Vectors::Wide],
+        };
+        let ways = [Long::Vectors, Long::String];
+        let both = |vectors| ways.map(|long| Engine { vectors, long });
+        vectors.into_iter().flat_map(both).collect()
     }
 
     /// Copies between two arrays and compares with the same copy of a slice, neighbours included.
@@ -633,6 +728,26 @@ mod test {
                 for bytes in [127, 128, 129, 159, 160, 161, 255, 256, 257, 511, 1000, 1024, 2047, 3000] {
                     check(engine, 64 + offset, 64, bytes);
                     check(engine, 64, 64 + offset, bytes);
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn long_copies_end_at_the_last_byte() {
+        let origin: Vec<u8> = (0..bulk::LONG_MIN_BYTES + 200).map(|at| (at * 7 + 1) as u8).collect();
+        for engine in engines() {
+            for (target_at, origin_at) in [(0, 0), (8, 0), (0, 8), (3, 0), (0, 5), (16, 24)] {
+                for more in [0, 1, 7, 8, 15, 100] {
+                    let bytes = bulk::LONG_MIN_BYTES + more;
+                    let mut target = vec![0xcc_u8; origin.len() + 64];
+                    let mut expected = target.clone();
+                    expected[target_at..target_at + bytes].copy_from_slice(&origin[origin_at..][..bytes]);
+                    let to = target[target_at..][..bytes].as_mut_ptr();
+                    // SAFETY: - both come from slices of that length, of different vectors.
+                    unsafe { engine.copy(to, origin[origin_at..][..bytes].as_ptr(), bytes) };
+                    assert!(target == expected, "{engine:?}: {bytes} bytes from {origin_at} to {target_at}");
                 }
             }
         }

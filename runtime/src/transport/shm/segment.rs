@@ -51,6 +51,20 @@ pub(crate) struct Segment {
     size: u32,
 }
 
+/// Pages of a segment that stay in memory, as this process sees it, while this value lives.
+pub(crate) struct Locked {
+    segment: Arc<Segment>,
+    offset: u64,
+    len: u64,
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // If the system refuses, the pages stay in memory until the process ends; nothing else depends on it.
+        let _ = memory::unlock(&self.segment.mapping, self.offset as usize, self.len as usize);
+    }
+}
+
 impl Segment {
     /// Makes the segment of a new job of `size` ranks.
     ///
@@ -282,6 +296,12 @@ impl Segment {
     pub(crate) fn release(&self, offset: u64, len: u64) {
         // If the system refuses, the memory stays in use until the job ends; nothing else depends on it.
         let _ = memory::release(&self.file, offset, len);
+    }
+
+    /// Keeps the pages of a range in memory. The range has pages of its own, as others' are let go with it.
+    pub(crate) fn lock(self: &Arc<Segment>, offset: u64, len: u64) -> Result<Locked, Errno> {
+        memory::lock(&self.mapping, offset as usize, len as usize)?;
+        Ok(Locked { segment: Arc::clone(self), offset, len })
     }
 
     /// Numbers teams and windows from here on, so that the identities of two segments of one job differ.

@@ -11,8 +11,10 @@
 //! The window barrier of the team moves bytes too, possibly in another thread than the one that has the handle. So whoever
 //! moves holds a lock, a view begins under that lock, and nothing moves while there is a view.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::any::Any;
 use std::ops::Range;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,11 +24,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
 use crate::team::{Mover, OpenEpochs};
+use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Segment};
+use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Locked, Segment};
 
 /// Bytes of the two copies that are compared at a time.
 const COMPARED_BYTES: usize = 1024;
+/// Bytes of a new private copy that are looked at before they are copied: a page.
+const PIECE_BYTES: usize = 4096;
 /// What is moved if a byte of it differs.
 const LINE_BYTES: usize = 64;
 
@@ -191,19 +196,61 @@ impl Marked {
     }
 }
 
-/// As many words, without marks.
+/// As many words, without marks. The system gives them their pages when they are first written.
 ///
 /// # Errors
 /// A sentence for an error, if there is no memory.
 pub(super) fn words(marked: Marked) -> Result<Box<[AtomicU64]>, String> {
-    let mut words = Vec::new();
-    match words.try_reserve_exact(marked.words) {
-        Ok(()) => {
-            words.resize_with(marked.words, AtomicU64::default);
-            Ok(words.into_boxed_slice())
-        }
-        Err(_) => Err(format!("no memory for {} words of marks", marked.words)),
+    let refused = || format!("no memory for {} words of marks", marked.words);
+    let layout = Layout::array::<AtomicU64>(marked.words).map_err(|_| refused())?;
+    if layout.size() == 0 {
+        return Ok(Box::default());
     }
+    // SAFETY: - the layout has a size.
+    let words = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+    if words.is_null() {
+        return Err(refused());
+    }
+    let words = ptr::slice_from_raw_parts_mut(words, marked.words);
+    // SAFETY: - allocated just now with the layout of such a slice, by the allocator of boxes. - valid: zeroed words are words.
+    Ok(unsafe { Box::from_raw(words) })
+}
+
+/// Brings what the private copy of a new window holds into its mirror, which is zeroed. Pages that hold nothing else are left
+/// alone, so that they need no place in this process before somebody writes to them.
+///
+/// # Safety
+///
+/// `private` is readable for `bytes` bytes, which nobody changes; `mirror` is writable for as many, and nobody else's yet.
+pub(super) unsafe fn fill(engine: Engine, mirror: *mut u8, private: *const u8, bytes: usize) {
+    let mut piece = [0_u64; PIECE_BYTES / size_of::<u64>()];
+    for start in (0..bytes).step_by(PIECE_BYTES) {
+        let len = PIECE_BYTES.min(bytes - start);
+        if len < PIECE_BYTES {
+            piece.fill(0);
+        }
+        // SAFETY: - in bounds: `start` is below `bytes`.
+        let from = unsafe { private.add(start) };
+        // SAFETY: - in bounds: `start` is below `bytes`.
+        let to = unsafe { mirror.add(start) };
+        // SAFETY: - readable: the caller's promise. - writable: a buffer of its own. Padding that nobody has written is some byte
+        //   or other for this routine.
+        unsafe { engine.copy(piece.as_mut_ptr().cast(), from, len) };
+        if piece.iter().fold(0, |all, word| all | word) != 0 {
+            // SAFETY: - readable and writable: the caller's promises.
+            unsafe { engine.copy(to, from, len) };
+        }
+    }
+}
+
+/// Keeps a block with a mirror in memory.
+///
+/// # Errors
+/// A sentence for an error, if the system refuses.
+pub(super) fn lock(context: &RankContext, block: &Block, bytes: usize) -> Result<Locked, String> {
+    context.shared_segment().lock(block.offset(), bytes as u64).map_err(|errno| {
+        format!("the {bytes} bytes of a mirror can't be locked ({errno}): raise the limit (`ulimit -l`), or do not ask for it")
+    })
 }
 
 impl Copies {

@@ -23,6 +23,7 @@ mod local;
 mod lock_all;
 mod locks;
 mod notified;
+mod packing;
 mod parts;
 mod protocol;
 mod regions;
@@ -52,7 +53,7 @@ use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::parts::{Part, Rest};
 use self::regions::{Attached, Owned, Regions};
-use self::served::{Ground, Served};
+use self::served::{Extents, Ground, Memory, Served};
 use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -62,9 +63,9 @@ use crate::sync::exposure::{Admits, Extent};
 use crate::sync::phases::Broken;
 use crate::team::{Members, OpenEpochs, Rank, Team};
 use crate::trace;
-use crate::transport::shm::arena::Block;
+use crate::transport::shm::arena::{Block, LARGE_BLOCK_BYTES};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::segment::Segment;
+use crate::transport::shm::segment::{Locked, Segment};
 use crate::transport::tcp::wire::Service;
 
 /// What this handle may do at a target now.
@@ -93,12 +94,16 @@ struct Target {
     unit: usize,
     /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
     reach: Cell<usize>,
+    /// As `reach`, for what needs no mark when it is written: none where the rank has a private copy.
+    unmarked_reach: Cell<usize>,
     /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
     part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
     marked: Option<Marked>,
     /// Where what is attached is found, if the rank attaches its memory later; it has none of the other kind then.
     attached: Option<Attached>,
+    /// The region that a rank without shared memory has named last. It stays attached as long as this handle is admitted.
+    region: Cell<(usize, usize)>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -156,6 +161,8 @@ pub(crate) struct RawWindow {
     plan: Plan,
     members: Arc<Members>,
     context: Arc<RankContext>,
+    /// Keeps the own mirror in memory, if that was asked for.
+    locked: Option<Locked>,
     /// The own memory; it is given up on drop only.
     block: Option<Block>,
     /// What the owner keeps of memory that it attaches.
@@ -180,6 +187,8 @@ struct Description {
     atomicity: u64,
     /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
+    /// The bytes that displacements can name, where memory is attached later.
+    capacity: u64,
 }
 
 /// What a rank wants its part of a new window to be.
@@ -192,6 +201,17 @@ pub(crate) struct Shape {
     pub(crate) element: &'static element::Shape,
     pub(crate) atomicity: Atomicity,
     pub(crate) begins: Begins,
+    pub(crate) mirror: Mirror,
+}
+
+/// Where the mirror of a private copy lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mirror {
+    /// In memory like any other.
+    #[default]
+    Pageable,
+    /// In memory that the system does not page out.
+    Locked,
 }
 
 /// What a new window is.
@@ -213,17 +233,19 @@ pub(crate) struct Refused {
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
         let [ready, element, id, offset] = [self.ready, self.element, self.id, self.offset];
-        let words = [ready, element, id, offset, self.bytes, self.unit, self.atomicity, self.copies];
+        let [unit, atomicity, copies] = [self.unit, self.atomicity, self.copies];
+        let words = [ready, element, id, offset, self.bytes, unit, atomicity, copies, self.capacity];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, element, id, offset, bytes, unit, atomicity, copies] if rest.is_empty() => {
-                let [ready, element, id, offset, bytes, unit, atomicity, copies] =
-                    [ready, element, id, offset, bytes, unit, atomicity, copies].map(u64::from_le_bytes);
-                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies })
+            &[ready, element, id, offset, bytes, unit, atomicity, copies, capacity] if rest.is_empty() => {
+                let [ready, element, id, offset] = [ready, element, id, offset].map(u64::from_le_bytes);
+                let [bytes, unit, atomicity, copies, capacity] =
+                    [bytes, unit, atomicity, copies, capacity].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies, capacity })
             }
             _ => None,
         }
@@ -272,7 +294,7 @@ impl RawWindow {
         lacking: Option<Error>,
     ) -> Result<(RawWindow, Box<[AtomicU64]>)> {
         const CALL: &str = "window allocation";
-        let Shape { bytes, capacity, unit, element, atomicity, begins } = shape;
+        let Shape { bytes, capacity, unit, element, atomicity, begins, mirror } = shape;
         let (context, members) = (Arc::clone(team.context()), Arc::clone(team.members()));
         let plan = Plan::new(team.size() as usize);
         // A closure has no caller of its own.
@@ -280,6 +302,7 @@ impl RawWindow {
         let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
         let engine = Engine::choose();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
+        let locks = private.is_some() && mirror == Mirror::Locked;
         let total = match (private, marked) {
             (None, _) => plan.data.checked_add(capacity.map_or(bytes, |_| size_of::<Regions>())),
             (Some(_), marked) => marked.and_then(|marked| marked.end()),
@@ -292,22 +315,29 @@ impl RawWindow {
         // A rank without memory comes to the exchange all the same, so that the others learn of it there.
         let memory = match (lacking, total) {
             (Some(error), _) => Err(error),
-            (None, Some(total)) => context.allocate(CALL, total).and_then(|block| {
-                match marked.map_or(Ok(Box::default()), copies::words) {
-                    Ok(stored) => Ok((block, stored)),
-                    Err(note) => Err(fail(ErrorKind::System).note(note)),
-                }
-            }),
+            (None, Some(total)) => {
+                // What is locked has pages of its own.
+                let total = if locks { total.max(LARGE_BLOCK_BYTES as usize) } else { total };
+                context.allocate(CALL, total).and_then(|block| {
+                    let refused = |note: String| fail(ErrorKind::System).note(note);
+                    let stored = marked.map_or(Ok(Box::default()), copies::words).map_err(refused)?;
+                    let locked = match locks {
+                        true => Some(copies::lock(&context, &block, total).map_err(refused)?),
+                        false => None,
+                    };
+                    Ok((block, stored, locked))
+                })
+            }
             (None, None) => {
                 Err(fail(ErrorKind::System).note(format!("{bytes} bytes are more than an address can name")))
             }
         };
-        let block = memory.as_ref().map(|(block, _)| block);
+        let block = memory.as_ref().map(|(block, ..)| block);
         if let (Some(private), Ok(block)) = (private, &block) {
             let mirror = context.at(block.offset() + plan.data as u64);
-            // SAFETY: - writable: the block is as long, and this rank's alone before the exchange. - readable: the private
+            // SAFETY: - writable: the block is as long, zeroed, and this rank's alone before the exchange. - readable: the private
             //   memory is as long as the window's part.
-            unsafe { engine.copy(mirror, private.start(), bytes) };
+            unsafe { copies::fill(engine, mirror, private.start(), bytes) };
         }
         if let (Some(range), Some(capacity), Ok(block)) = (&range, capacity, &block) {
             let table: &Regions = context.segment().shared(block.offset() + plan.data as u64);
@@ -329,16 +359,17 @@ impl RawWindow {
             unit: unit as u64,
             atomicity: atomicity as u64,
             copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
+            capacity: capacity.map_or(0, |capacity| capacity as u64),
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
             Err(error) => {
                 // The exchange may have ended well for others, which then have the window and can reach this memory.
-                memory.ok().map(|(block, _)| block).into_iter().chain(range).for_each(Block::leave_behind);
+                memory.ok().map(|(block, ..)| block).into_iter().chain(range).for_each(Block::leave_behind);
                 return Err(error);
             }
         };
-        let (block, stored) = match memory {
+        let (block, stored, locked) = match memory {
             Ok(memory) => memory,
             Err(error) => return Err(error.caller(team.rank()).called_at(location)),
         };
@@ -368,12 +399,6 @@ impl RawWindow {
         }
         let me = members.rank().index();
         let is_mapped = |rank: usize| context.shares_memory(members.job_rank(Rank(rank as u32)));
-        if let Some(rank) = (0..all.len()).find(|&rank| all[rank].copies == 0 && !is_mapped(rank)) {
-            block.leave_behind();
-            return Err(fail(ErrorKind::System).note(format!(
-                "rank {rank} attaches memory and shares none with this one, and attached memory is not served over TCP"
-            )));
-        }
         let attached = |theirs: &Description| match theirs.copies {
             0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
             _ => None,
@@ -383,18 +408,24 @@ impl RawWindow {
             .enumerate()
             .map(|(rank, theirs)| {
                 let remote = !is_mapped(rank);
-                let attached = if remote { None } else { attached(theirs) };
+                let attached = match (remote, theirs.copies) {
+                    (true, 0) => Some(Attached::elsewhere(theirs.capacity as usize)),
+                    (true, _) => None,
+                    (false, _) => attached(theirs),
+                };
                 let offset = if remote { all[me].offset } else { theirs.offset };
-                Target {
+                let target = Target {
                     data: match (remote, &attached) {
                         (true, _) => ptr::null_mut(),
                         (false, None) => context.at(offset + plan.data as u64),
                         (false, Some(attached)) => context.at(attached.range),
                     },
                     attached,
+                    region: Cell::new((0, 0)),
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
-                    reach: Cell::new(if remote { 0 } else { theirs.bytes as usize }),
+                    reach: Cell::default(),
+                    unmarked_reach: Cell::default(),
                     part: Cell::new(None),
                     marked: match theirs.copies {
                         0 | 1 => None,
@@ -406,7 +437,9 @@ impl RawWindow {
                     control: ptr::from_ref(context.segment().shared(offset)),
                     remote,
                     staged: Cell::new(false),
-                }
+                };
+                target.widen();
+                target
             })
             .collect();
         let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
@@ -414,9 +447,16 @@ impl RawWindow {
             offset: all[me].offset,
             broken_offset: all[home].offset,
             plan,
-            bytes,
-            engine,
-            marked: targets[me].marked,
+            memory: Memory {
+                extent: match targets[me].attached {
+                    None => Extents::Fixed(bytes),
+                    Some(_) => Extents::Attached,
+                },
+                engine,
+                marked: targets[me].marked,
+                element,
+                atomicity,
+            },
         };
         let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
             None => None,
@@ -460,6 +500,7 @@ impl RawWindow {
             plan,
             members,
             context,
+            locked,
             block: Some(block),
             regions: range.map(Owned::new),
             events: RefCell::new(Vec::new()),
@@ -627,6 +668,8 @@ impl Drop for RawWindow {
             // Release: pairs with the Acquire below: the last touch of the owner's block comes before.
             self.peer(owner, self.me).departed.store(GONE, Ordering::Release);
         }
+        // Before the block may serve somebody else.
+        drop(self.locked.take());
         let Some(block) = self.block.take() else { return };
         let (members, plan, offset) = (Arc::clone(&self.members), self.plan, block.offset());
         let service = self.served.take().and_then(|_| self.context.wire().map(Arc::downgrade));

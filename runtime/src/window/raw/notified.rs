@@ -17,16 +17,17 @@ impl RawWindow {
         &self,
         target: Rank,
         at: Section<'_>,
-        origin: &Source<'_, T>,
+        origin: Source<'_, T>,
         counter: usize,
     ) -> Result<()> {
         const CALL: &str = "put_notify";
         let number = self.refuse_counter(CALL, counter)?;
         // An epoch that was not let in yet is let in now: a put that is kept for later could not be counted.
-        if self.admitted(CALL, target)?.remote {
-            return Err(self.unserved(CALL, target, "puts are counted in mapped memory only"));
-        }
+        let remote = self.admitted(CALL, target)?.remote;
         self.put(target, at, origin)?;
+        if remote {
+            return self.notify_remote(CALL, target.index(), number);
+        }
         let notice = &self.control(target.index()).notices.0[number];
         notice.count.add();
         notice.told.notify();

@@ -34,7 +34,7 @@ impl Target {
     /// Whether transfers may name these bytes, of which there are some.
     pub(super) fn opens(&self, named: &Range<usize>) -> bool {
         match (&self.attached, self.part.get()) {
-            (Some(attached), None) => attached.holds(named),
+            (Some(attached), None) => self.holds(attached, named),
             _ => {
                 let open = self.open_bytes();
                 open.start <= named.start && named.end <= open.end
@@ -53,11 +53,14 @@ impl Target {
     fn narrow(&self, part: Part) {
         self.part.set(Some(part));
         self.reach.set(0);
+        self.unmarked_reach.set(0);
     }
 
-    fn widen(&self) {
+    /// Transfers may name everything.
+    pub(super) fn widen(&self) {
         self.part.set(None);
         self.reach.set(if self.remote { 0 } else { self.bytes });
+        self.unmarked_reach.set(if self.has_mirror() { 0 } else { self.reach.get() });
     }
 }
 

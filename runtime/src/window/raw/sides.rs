@@ -170,7 +170,11 @@ impl RawWindow {
         at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match there.open(at.settle(len, size_of::<T>(), there.unit, there.extent()), size_of::<T>()) {
+        let settled = at.settle(len, size_of::<T>(), there.unit, there.extent());
+        if let Ok(layout) = &settled {
+            self.learn_region(call, target.index(), &layout.span(size_of::<T>()))?;
+        }
+        match there.open(settled, size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -399,12 +403,24 @@ impl Target {
     /// Where `bytes` bytes at a displacement begin, if they lie inside the rank's memory and all of it is exposed.
     #[inline(always)]
     fn offset(&self, at: usize, bytes: usize) -> Option<usize> {
+        self.offset_within(self.reach.get(), at, bytes)
+    }
+
+    #[inline(always)]
+    fn offset_within(&self, reach: usize, at: usize, bytes: usize) -> Option<usize> {
         let start = at.checked_mul(self.unit)?;
-        let reach = self.reach.get();
         match start <= reach && bytes <= reach - start {
             true => Some(start),
             false => None,
         }
+    }
+
+    /// As `offset`, for a rank that shares no memory with this one and exposes all that it has.
+    #[inline]
+    pub(super) fn remote_offset(&self, at: usize, bytes: usize) -> Option<usize> {
+        let start = at.checked_mul(self.unit)?;
+        let whole = self.remote && self.attached.is_none() && self.part.get().is_none();
+        (whole && start <= self.bytes && bytes <= self.bytes - start).then_some(start)
     }
 
     /// The address of these bytes.
@@ -412,6 +428,14 @@ impl Target {
     pub(super) fn place(&self, at: usize, bytes: usize) -> Option<*mut u8> {
         let start = self.offset(at, bytes)?;
         // SAFETY: - in bounds: `offset`.
+        Some(unsafe { self.data.add(start) })
+    }
+
+    /// The address of these bytes, if writing them needs no mark.
+    #[inline(always)]
+    pub(super) fn place_unmarked(&self, at: usize, bytes: usize) -> Option<*mut u8> {
+        let start = self.offset_within(self.unmarked_reach.get(), at, bytes)?;
+        // SAFETY: - in bounds: `offset_within`; the reach is never longer than the memory.
         Some(unsafe { self.data.add(start) })
     }
 }

@@ -7,11 +7,12 @@ use std::time::Instant;
 use rma::{LockKind, Rank, Sum, Team, Window};
 
 use crate::{Case, Outcome, case, flags, has_time, is_full, until};
-use structure::{END, HEAD, Info8, List, Missing, Pointer, info};
+use structure::{END, HEAD, Info8, List, Missing, Options, Pointer, info};
 
 pub(crate) const CASES: &[Case] = &[
     case!(a_new_list_is_empty_and_all_nodes_are_free, [1, 3, 4]),
     case!(the_fixed_run_gives_the_table, [1, 4]),
+    case!(a_search_that_is_out_of_date_is_noticed, [2, 4]),
     case!(a_full_heap_refuses_and_takes_a_node_again, [3]),
     case!(infos_are_compared_over_eight_bytes, [2]),
     case!(each_operation_takes_one_real_lock, [2]),
@@ -61,7 +62,7 @@ pub(crate) const RUN: [(Step, Expected, &str, (i32, i32)); 10] = [
 ];
 
 // covers: EX-E112-02 -- form R
-// covers: EX-E112-04, EX-E112-05, EX-E112-07, EX-E112-13
+// covers: EX-E112-04, EX-E112-05, EX-E112-07, EX-E112-13, EX-E112-17
 fn the_fixed_run_gives_the_table(team: &Team) -> Outcome {
     // On one rank all nodes are its own, in the same order.
     let place = |(rank, disp): (i32, i32)| match team.size() {
@@ -69,7 +70,13 @@ fn the_fixed_run_gives_the_table(team: &Team) -> Outcome {
         _ => Pointer { rank, disp },
     };
     let nodes = if team.size() == 1 { 4 * NODES } else { NODES };
-    let list = List::new(team, nodes)?;
+    for one_call in [false, true] {
+        fixed_run(team, &List::with(team, nodes, Options { one_call, ..Options::default() })?, place)?;
+    }
+    Ok(())
+}
+
+fn fixed_run(team: &Team, list: &List, place: impl Fn((i32, i32)) -> Pointer) -> rma::Result<()> {
     for (number, (step, expected, after, free)) in (0..).zip(RUN) {
         // Another rank for each step.
         if team.rank() == Rank(number % team.size()) {
@@ -80,7 +87,7 @@ fn the_fixed_run_gives_the_table(team: &Team) -> Outcome {
                 Step::Delete(previous) => list.exclusively(|| list.delete_after(place(previous)))?,
                 Step::Search(text) => list.sharing(|| list.predecessor(info(text)))?,
             };
-            assert_eq!(found, expected.map(place), "step {}", number + 1);
+            assert_eq!(found, expected.map(&place), "step {}", number + 1);
             if number == 4 {
                 // The listing gives the found node itself, after which a delete would take the wrong one.
                 let literal = list.sharing(|| list.predecessor_by_the_letter(info("c")))?;
@@ -96,6 +103,62 @@ fn the_fixed_run_gives_the_table(team: &Team) -> Outcome {
         })?;
         team.barrier()?;
     }
+    Ok(())
+}
+
+// covers: EX-E112-09
+fn a_search_that_is_out_of_date_is_noticed(team: &Team) -> Outcome {
+    let list = List::with(team, NODES, Options { counted: true, ..Options::default() })?;
+    let mut lost = 0;
+    for round in 0..20 {
+        if team.rank() == Rank(0) {
+            for text in ["c", "b", "a"] {
+                list.exclusively(|| list.insert_after(HEAD, info(text)))?.expect("there is room");
+            }
+        }
+        team.barrier()?;
+        // All find the same node; in other rounds the first to delete is another node's predecessor.
+        let wanted = if round % 2 == 0 || team.rank() == Rank(0) { "b" } else { "c" };
+        let found = list.sharing(|| list.find(info(wanted)))?.expect("it is there");
+        team.barrier()?;
+        let mut mine = [0_u64, 0];
+        match list.exclusively(|| list.delete_found(found))? {
+            Ok(place) => {
+                assert_eq!(place, found.place);
+                mine[0] = 1;
+            }
+            Err(missing) => {
+                assert_eq!(missing, Missing::StaleNode);
+                // As the list is now, the delete finds its node again or not at all.
+                let again = list.exclusively(|| match list.find(info(wanted))? {
+                    Ok(found) => list.delete_found(found),
+                    Err(missing) => Ok(Err(missing)),
+                })?;
+                mine = [u64::from(again.is_ok()), 1];
+            }
+        }
+        team.allreduce(&mut mine, Sum)?;
+        let deleted = if round % 2 == 0 { 1 } else { 2 };
+        assert_eq!(mine[0], deleted, "round {round}: each node is deleted once");
+        lost += mine[1];
+        list.sharing(|| {
+            let left: Vec<Info8> = if deleted == 1 { vec![info("a"), info("c")] } else { vec![info("a")] };
+            assert_eq!(list.infos(NODES * team.size() as usize)?, left);
+            // The two chains are disjoint and have all nodes.
+            let all = NODES * team.size() as usize;
+            let mut places = list.chain(HEAD, all)?;
+            places.extend(list.chain(list.first_free()?, all)?);
+            places.sort_by_key(|place| (place.rank, place.disp));
+            places.dedup();
+            assert_eq!(places.len(), all);
+            Ok(())
+        })?;
+        team.barrier()?;
+        if team.rank() == Rank(0) {
+            while list.exclusively(|| list.delete_after(HEAD))?.is_ok() {}
+        }
+    }
+    assert!(10 <= lost, "somebody comes second whenever all want the same node");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! The distributed list of example 1.12: nodes in the windows of all ranks, one master lock, and inner locks that promise
 //! there is no conflict. Never takes the master lock twice in one operation.
 
-use rma::{Info, LockKind, Rank, Result, Team, Window, WindowOptions};
+use rma::{Info, LockKind, Rank, Result, Strided, Team, Window, WindowOptions};
 
 /// A node's place, 8 bytes in the windows: a rank and a displacement in that rank's heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +43,11 @@ pub(crate) fn info(text: &str) -> Info8 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    pub(crate) info: Info8,
-    pub(crate) next: Pointer,
+pub(super) struct Node {
+    pub(super) info: Info8,
+    pub(super) next: Pointer,
+    /// How often it was deleted, where nodes are counted.
+    deleted: u64,
 }
 
 /// What an operation of the list could not do.
@@ -53,9 +55,29 @@ pub(crate) struct Node {
 pub(crate) enum Missing {
     NotFound,
     HeapFull,
+    /// What a search has found is not there any more.
+    StaleNode,
+}
+
+/// How the calls of a list are written, and what its nodes hold beside the seed's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options {
+    /// Lock, transfer and unlock are one call.
+    pub(super) one_call: bool,
+    /// Nodes have a third word, which counts how often they were deleted.
+    pub(super) counted: bool,
+}
+
+/// What a search has found: the node before, the node, and how often each had been deleted then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) previous: Pointer,
+    pub(super) place: Pointer,
+    deleted: [u64; 2],
 }
 
 pub(super) struct List {
+    options: Options,
     heap: Window<u64>,
     /// At rank 0: where the list begins, and the free list.
     control: Window<u64>,
@@ -63,19 +85,29 @@ pub(super) struct List {
     pub(super) master: Window<u8>,
 }
 
-const NODE_BYTES: usize = 16;
-const NODE_WORDS: usize = 2;
+const WORD_BYTES: usize = size_of::<u64>();
 const FIRST: usize = 0;
 const FREE: usize = 1;
 const CONTROL_RANK: Rank = Rank(0);
 
+impl Options {
+    fn node_words(self) -> usize {
+        if self.counted { 3 } else { 2 }
+    }
+}
+
 impl List {
     /// Makes an empty list with so many nodes on each rank. Collective.
     pub(super) fn new(team: &Team, nodes: usize) -> Result<List> {
+        List::with(team, nodes, Options::default())
+    }
+
+    pub(super) fn with(team: &Team, nodes: usize, options: Options) -> Result<List> {
+        let words = options.node_words();
         let is_control = team.rank() == CONTROL_RANK;
-        let heap = WindowOptions::new().disp_unit(NODE_BYTES).allocate::<u64>(team, nodes * NODE_WORDS)?;
+        let heap = WindowOptions::new().disp_unit(words * WORD_BYTES).allocate::<u64>(team, nodes * words)?;
         let control = Window::<u64>::allocate(team, if is_control { 2 } else { 0 })?;
-        let mut list = List { heap, control, master: Window::allocate(team, 0)? };
+        let mut list = List { options, heap, control, master: Window::allocate(team, 0)? };
         // Each owner links its own part of the free list, which begins behind the dummy head.
         let me = team.rank().0 as i32;
         let size = team.size() as i32;
@@ -87,7 +119,7 @@ impl List {
                 (false, false) => END,
             };
             let next = if (Pointer { rank: me, disp }) == HEAD { END } else { next };
-            mine[disp as usize * NODE_WORDS + 1] = next.to_word();
+            mine[disp as usize * words + 1] = next.to_word();
         }
         drop(mine);
         if is_control {
@@ -114,26 +146,38 @@ impl List {
 
     // The rest is called under the master lock.
 
+    fn get(&self, window: &Window<u64>, owner: Rank, at: usize, words: usize) -> Result<Vec<u64>> {
+        let section = Strided { start: at, count: 1, block: words, stride: words };
+        match self.options.one_call {
+            true => window.get_locked(owner, LockKind::Shared, Info::NoCheck, section),
+            false => window
+                .lock_with(owner, LockKind::Shared, Info::NoCheck, |epoch| epoch.get_vec(owner, section)),
+        }
+    }
+
+    fn put(&self, window: &Window<u64>, owner: Rank, at: usize, words: Vec<u64>) -> Result<()> {
+        match self.options.one_call {
+            true => window.put_locked(owner, LockKind::Exclusive, Info::NoCheck, at, words),
+            false => window
+                .lock_with(owner, LockKind::Exclusive, Info::NoCheck, |epoch| epoch.put(owner, at, words)),
+        }
+    }
+
     pub(super) fn node(&self, place: Pointer) -> Result<Node> {
-        let (owner, at) = (place.owner(), place.at());
-        let words = self.heap.lock_with(owner, LockKind::Shared, Info::NoCheck, |epoch| {
-            epoch.get_vec(owner, at..at + NODE_WORDS)
-        })?;
-        Ok(Node { info: words[0].to_ne_bytes(), next: Pointer::from_word(words[1]) })
+        let words = self.get(&self.heap, place.owner(), place.at(), self.options.node_words())?;
+        let deleted = words.get(2).copied().unwrap_or(0);
+        Ok(Node { info: words[0].to_ne_bytes(), next: Pointer::from_word(words[1]), deleted })
     }
 
     fn set_node(&self, place: Pointer, node: Node) -> Result<()> {
-        let (owner, at) = (place.owner(), place.at());
-        self.heap.lock_with(owner, LockKind::Exclusive, Info::NoCheck, |epoch| {
-            epoch.put(owner, at, [u64::from_ne_bytes(node.info), node.next.to_word()])
-        })
+        let mut words = vec![u64::from_ne_bytes(node.info), node.next.to_word(), node.deleted];
+        words.truncate(self.options.node_words());
+        self.put(&self.heap, place.owner(), place.at(), words)
     }
 
     fn pointer(&self, which: usize) -> Result<Pointer> {
-        let word = self.control.lock_with(CONTROL_RANK, LockKind::Shared, Info::NoCheck, |epoch| {
-            epoch.get_value(CONTROL_RANK, which)
-        })?;
-        Ok(Pointer::from_word(word))
+        let word = self.get(&self.control, CONTROL_RANK, which, 1)?;
+        Ok(Pointer::from_word(word[0]))
     }
 
     pub(super) fn first_free(&self) -> Result<Pointer> {
@@ -141,9 +185,7 @@ impl List {
     }
 
     fn set_free(&self, place: Pointer) -> Result<()> {
-        self.control.lock_with(CONTROL_RANK, LockKind::Exclusive, Info::NoCheck, |epoch| {
-            epoch.put(CONTROL_RANK, FREE, place.to_word())
-        })
+        self.put(&self.control, CONTROL_RANK, FREE, vec![place.to_word()])
     }
 
     pub(super) fn insert_after(&self, previous: Pointer, info: Info8) -> Result<Result<Pointer, Missing>> {
@@ -151,9 +193,10 @@ impl List {
         if place == END {
             return Ok(Err(Missing::HeapFull));
         }
-        self.set_free(self.node(place)?.next)?;
+        let free = self.node(place)?;
+        self.set_free(free.next)?;
         let before = self.node(previous)?;
-        self.set_node(place, Node { info, next: before.next })?;
+        self.set_node(place, Node { info, next: before.next, ..free })?;
         self.set_node(previous, Node { next: place, ..before })?;
         Ok(Ok(place))
     }
@@ -170,7 +213,8 @@ impl List {
             self.heap.lock_with(place.owner(), LockKind::Exclusive, Info::NoCheck, |_| {
                 let deleted = self.node(place)?;
                 self.set_node(previous, Node { next: deleted.next, ..before })?;
-                self.set_node(place, Node { info: [0; 8], next: self.first_free()? })
+                let (next, deleted) = (self.first_free()?, deleted.deleted + 1);
+                self.set_node(place, Node { info: [0; 8], next, deleted })
             })?;
             Ok([place.to_word()])
         })?;
@@ -195,6 +239,29 @@ impl List {
                 return Ok(Ok(previous));
             }
             previous = next;
+        }
+    }
+
+    /// What a search has found, for a delete under another lock.
+    pub(super) fn find(&self, wanted: Info8) -> Result<Result<Found, Missing>> {
+        assert!(self.options.counted, "a list without counts cannot tell what is stale");
+        Ok(match self.predecessor(wanted)? {
+            Err(missing) => Err(missing),
+            Ok(previous) => {
+                let before = self.node(previous)?;
+                let node = self.node(before.next)?;
+                Ok(Found { previous, place: before.next, deleted: [before.deleted, node.deleted] })
+            }
+        })
+    }
+
+    /// Deletes what a search has found, if it is still what and where it was.
+    pub(super) fn delete_found(&self, found: Found) -> Result<Result<Pointer, Missing>> {
+        let before = self.node(found.previous)?;
+        let deleted = [before.deleted, self.node(found.place)?.deleted];
+        match before.next == found.place && deleted == found.deleted {
+            true => self.delete_after(found.previous),
+            false => Ok(Err(Missing::StaleNode)),
         }
     }
 

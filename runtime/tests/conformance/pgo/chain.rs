@@ -6,7 +6,7 @@ use std::thread;
 use rma::pgo::{self, COUNT_ANY, GETS_OK, Malloc, PUTS_OK, Request, malloc, over};
 use rma::{LockKind, Rank, Sum, Team};
 
-use crate::list::structure::{END, HEAD, Info8, Missing, Node, Pointer, info};
+use crate::list::structure::{END, HEAD, Info8, Missing, Pointer, info};
 use crate::list::{DELETE, ENTRY, INSERT_AFTER, INSERT_FIRST, KEYS, NODES, RUN, SEARCH, Step, model, next};
 use crate::{Case, Outcome, case, flags, until};
 
@@ -31,6 +31,12 @@ const CONTROL_WORDS: usize = 4;
 
 const TAKEN: u64 = 0;
 const FREED: u64 = 1;
+
+#[derive(Clone, Copy)]
+struct Node {
+    info: Info8,
+    next: Pointer,
+}
 
 struct Chained<'a> {
     team: &'a Team,

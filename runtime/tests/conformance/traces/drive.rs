@@ -2,12 +2,13 @@
 // it compares with what the program expects.
 
 use rma::{
-    AccessEpoch, And, Basic, FenceEpoch, Info, LockEpoch, LockKind, Max, Min, Or, Origins, Pending, Prod,
+    AccessEpoch, And, Basic, Datatype, FenceEpoch, Hints, Info, LockEpoch, LockKind, Max, Min, Or, Origins, Pending, Prod,
     Rank, Replace, Section, Strided, Sum, Team, Window, Xor, own,
 };
 
 use crate::traces::model::Combine;
-use crate::traces::plan::{Access, Cells, Exposure, Form, Kind, Round, Style};
+use crate::traces::Described;
+use crate::traces::plan::{Access, Cells, Exposure, Form, Kind, Round, Style, Waits};
 
 /// What the end of an epoch opens: single values and several ones, each with the number of its access.
 type Reads<'epoch> = (Vec<(usize, Pending<'epoch, T>)>, Vec<(usize, Pending<'epoch, Vec<T>>)>);
@@ -18,6 +19,32 @@ fn section(cells: Cells) -> Section<'static> {
         count => {
             Section::from(Strided { start: cells.start, count, block: cells.block, stride: cells.stride })
         }
+    }
+}
+
+/// The cells as a datatype that begins at the first one.
+fn layout(cells: Cells, described: Described) -> rma::Result<Option<Datatype>> {
+    let element = Datatype::of::<T>();
+    match described {
+        Described::Sections => Ok(None),
+        // Two ways to the same cells, by turns.
+        Described::Datatypes if cells.start.is_multiple_of(2) => {
+            element.vector(cells.count, cells.block, cells.stride).map(Some)
+        }
+        Described::Datatypes => {
+            let block = |at: usize| at * cells.stride..at * cells.stride + cells.block;
+            element.indexed(&(0..cells.count).map(block).collect::<Vec<_>>()).map(Some)
+        }
+    }
+}
+
+/// What an epoch is opened with, by its style's name of a late wait.
+fn info(waits: Waits, [opening, closing]: [&str; 2]) -> Hints {
+    match waits {
+        Waits::Strong => Info::Strong.into(),
+        Waits::Opening => Info::Weak.with("weak", opening),
+        Waits::Transfer => Info::Weak.with("weak", "transfer"),
+        Waits::Closing => Info::Weak.with("weak", closing),
     }
 }
 
@@ -79,12 +106,17 @@ macro_rules! issue {
     ($name:ident, $epoch:ident) => {
         fn $name<'scope>(
             epoch: &$epoch<'scope, T>,
-            mine: &Mine<'_>,
+            (mine, described): (&Mine<'_>, Described),
             buffers: &'scope mut [(usize, Vec<T>)],
         ) -> rma::Result<Reads<'scope>> {
             let (mut ones, mut many) = (Vec::new(), Vec::new());
             for &(number, access) in mine {
-                let (target, at, first) = (Rank(access.target), section(access.cells), access.cells.start);
+                let (target, first) = (Rank(access.target), access.cells.start);
+                let layout = layout(access.cells, described)?;
+                let at = match &layout {
+                    Some(datatype) => Section::from((first, datatype)),
+                    None => section(access.cells),
+                };
                 match &access.kind {
                     Kind::Put(values) => epoch.put(target, at, elements(values))?,
                     Kind::PutOwn(from) => epoch.put(target, at, own(*from))?,
@@ -111,7 +143,12 @@ macro_rules! issue {
             }
             for (number, buffer) in buffers {
                 let access = mine.iter().find(|(other, _)| other == number).expect("the buffer has an access").1;
-                epoch.get(Rank(access.target), section(access.cells), buffer.as_mut_slice())?;
+                let layout = layout(access.cells, described)?;
+                let at = match &layout {
+                    Some(datatype) => Section::from((access.cells.start, datatype)),
+                    None => section(access.cells),
+                };
+                epoch.get(Rank(access.target), at, buffer.as_mut_slice())?;
             }
             Ok((ones, many))
         }
@@ -150,7 +187,12 @@ fn buffers(mine: &Mine<'_>) -> Numbered {
 }
 
 /// Does the part of this rank in a round.
-pub(crate) fn run(team: &Team, window: &mut Window<T>, round: &Round) -> rma::Result<()> {
+pub(crate) fn run(
+    team: &Team,
+    window: &mut Window<T>,
+    round: &Round,
+    described: Described,
+) -> rma::Result<()> {
     let me = team.rank();
     let all: Mine<'_> = (0..).zip(&round.accesses).filter(|(_, access)| access.origin == me.0).collect();
     let toward = |target: Rank| -> Mine<'_> {
@@ -160,7 +202,7 @@ pub(crate) fn run(team: &Team, window: &mut Window<T>, round: &Round) -> rma::Re
     match &round.style {
         Style::Fence => {
             let mut buffers = buffers(&all);
-            let reads = window.fence(|epoch| issue_in_fence(epoch, &all, &mut buffers))?;
+            let reads = window.fence(|epoch| issue_in_fence(epoch, (&all, described), &mut buffers))?;
             found.take(reads, buffers);
         }
         Style::Exposures { posts, promised } => {
@@ -170,15 +212,14 @@ pub(crate) fn run(team: &Team, window: &mut Window<T>, round: &Round) -> rma::Re
                 let info = match promised {
                     true => {
                         team.barrier()?;
-                        Info::NoCheck
+                        Info::NoCheck.into()
                     }
-                    false if round.accesses.len().is_multiple_of(2) => Info::Strong,
-                    false => Info::Weak,
+                    false => info(round.waits, ["start", "complete"]),
                 };
                 let mut found = Found::default();
                 let mut buffers = buffers(&all);
                 let reads =
-                    window.access(&targets, info, |epoch| issue_in_access(epoch, &all, &mut buffers))?;
+                    window.access(&targets, info, |epoch| issue_in_access(epoch, (&all, described), &mut buffers))?;
                 found.take(reads, buffers);
                 Ok(found)
             };
@@ -211,7 +252,7 @@ pub(crate) fn run(team: &Team, window: &mut Window<T>, round: &Round) -> rma::Re
                 };
                 let alone =
                     round.accesses.iter().all(|access| access.target != target.0 || access.origin == me.0);
-                let info = if alone { Info::NoCheck } else { Info::Strong };
+                let info = if alone { Info::NoCheck.into() } else { info(round.waits, ["lock", "unlock"]) };
                 let mut buffers = buffers(&mine);
                 let reads = window.lock_with(target, kind, info, |epoch| {
                     for (_, access) in &mine {
@@ -221,7 +262,7 @@ pub(crate) fn run(team: &Team, window: &mut Window<T>, round: &Round) -> rma::Re
                             epoch.put(target, cell, T::from_bits(now.wrapping_add(value)))?;
                         }
                     }
-                    issue_in_lock(epoch, &mine, &mut buffers)
+                    issue_in_lock(epoch, (&mine, described), &mut buffers)
                 })?;
                 found.take(reads, buffers);
             }

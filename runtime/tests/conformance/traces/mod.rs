@@ -24,7 +24,18 @@ use rma::{Basic, Rank, Team, Window};
 use crate::{Case, Outcome, case, is_full};
 use plan::{Numbers, Program};
 
-pub(crate) const CASES: &[Case] = &[case!(random_programs_read_what_the_model_says, [2, 3, 6])];
+pub(crate) const CASES: &[Case] = &[
+    case!(random_programs_read_what_the_model_says, [2, 3, 6]),
+    case!(random_programs_of_layouts_read_what_the_model_says, [3]).mapped(),
+];
+
+/// How a transfer says which cells it means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Described {
+    Sections,
+    /// By datatypes that the program makes while it runs.
+    Datatypes,
+}
 
 /// Programs of a full run.
 const PROGRAMS: u64 = 10_000;
@@ -35,6 +46,14 @@ const PROGRAMS_SOON: u64 = 1_000;
 
 // covers: RMA-READ-01
 fn random_programs_read_what_the_model_says(team: &Team) -> Outcome {
+    random_programs(team, Described::Sections)
+}
+
+fn random_programs_of_layouts_read_what_the_model_says(team: &Team) -> Outcome {
+    random_programs(team, Described::Datatypes)
+}
+
+fn random_programs(team: &Team, described: Described) -> Outcome {
     let begun = Instant::now();
     let fixed: Option<u64> = std::env::var("RMA_SEED").ok().and_then(|text| text.parse().ok());
     // Other seeds in every run; the clock is rank 0's.
@@ -55,7 +74,7 @@ fn random_programs_read_what_the_model_says(team: &Team) -> Outcome {
             }
             return Ok(());
         }
-        run(team, seed).map_err(|error| format!("RMA_SEED={seed}: {error}"))?;
+        run(team, seed, described).map_err(|error| format!("RMA_SEED={seed}: {error}"))?;
     }
     Ok(())
 }
@@ -71,7 +90,7 @@ impl Drop for Seed {
     }
 }
 
-fn run(team: &Team, seed: u64) -> rma::Result<()> {
+fn run(team: &Team, seed: u64, described: Described) -> rma::Result<()> {
     let _seed = Seed(seed);
     let me = team.rank();
     let program = Program::random(seed, team.size());
@@ -79,8 +98,8 @@ fn run(team: &Team, seed: u64) -> rma::Result<()> {
     let mut halves = Window::<u16>::allocate(team, program.lens[1][me.index()])?;
     for round in &program.rounds {
         match round.window {
-            0 => words::run(team, &mut words, round)?,
-            _ => halves::run(team, &mut halves, round)?,
+            0 => words::run(team, &mut words, round, described)?,
+            _ => halves::run(team, &mut halves, round, described)?,
         }
     }
     words.fence(|_| ())?;

@@ -140,7 +140,20 @@ pub(super) struct Round {
     pub(super) style: Style,
     pub(super) accesses: Vec<Access>,
     pub(super) barrier: bool,
+    /// When an epoch waits for its target.
+    pub(super) waits: Waits,
 }
+
+/// The info value that epochs are opened with, where nothing is promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    Strong,
+    Opening,
+    Transfer,
+    Closing,
+}
+
+const WAITS: [Waits; 4] = [Waits::Strong, Waits::Opening, Waits::Transfer, Waits::Closing];
 
 pub(super) struct Program {
     pub(super) lens: [Vec<usize>; 2],
@@ -236,7 +249,8 @@ fn random_round(
         Style::Fence => numbers.one_in(8),
         Style::Exposures { .. } | Style::Locks { .. } | Style::Local { .. } => true,
     };
-    Round { window, style, accesses, barrier }
+    let waits = WAITS[numbers.below(WAITS.len())];
+    Round { window, style, accesses, barrier, waits }
 }
 
 impl Style {
