@@ -280,7 +280,7 @@ impl<'scope> Scope<'scope, '_> {
             match event.sent.step {
                 Step::Kept if key.family == Family::Collective => {
                     let place = (queue.thread, event.round);
-                    link.forget(line.stage_event(&link, place, IS_GIVEN, &Heads::BLANK, &[]));
+                    link.forget(line.stage_event(link, place, IS_GIVEN, &Heads::BLANK, &[]));
                 }
                 Step::Waits { request } | Step::Gives { request, .. } | Step::Takes { request, .. } => {
                     link.forget(request);

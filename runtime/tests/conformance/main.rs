@@ -299,6 +299,7 @@ const TABLES: &[&[Case]] = &[
     pgo::extras::CASES,
     pgo::programs::CASES,
     pgo::trouble::CASES,
+    pgo::random::CASES,
     pgo::worked::CASES,
     #[cfg(feature = "progressive")]
     pgo::chain::CASES,

@@ -11,6 +11,7 @@ pub(crate) mod order;
 pub(crate) mod programs;
 #[cfg(feature = "progressive")]
 pub(crate) mod progressive;
+pub(crate) mod random;
 pub(crate) mod requests;
 pub(crate) mod trouble;
 pub(crate) mod worked;
