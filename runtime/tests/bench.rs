@@ -9,7 +9,13 @@ use std::process::{Command, Output};
 const UNITS: [&str; 5] = ["us", "GB/s", "Mmsg/s", "kop/s", "us/op/rank"];
 
 /// Metrics that the peers' program has no counterpart of.
-const OURS_ONLY: [&str; 2] = ["acc_sum_f64_array_exclusive", "win_setup_again_median"];
+const OURS_ONLY: [&str; 5] = [
+    "acc_sum_f64_array_exclusive",
+    "win_setup_again_median",
+    "pgo_put_offer_exchange",
+    "pgo_put_started_offer_exchange",
+    "pgo_putc_offerc_exchange",
+];
 
 fn bench(ranks: u32, transport: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rma-run"))
@@ -89,6 +95,39 @@ fn connected_ranks_have_names_of_their_own() {
 fn more_ranks_measure_what_all_do() {
     let printed = metrics(&bench(4, "auto", &["--only", "barrier,fence,lat", "--scale", "small"]));
     assert_eq!(printed, ["barrier", "fence_empty", "fence_put_neighbour"].map(str::to_owned).into());
+}
+
+/// The doc comment of a function in a source file, in one line.
+fn page(source: &str, function: &str) -> String {
+    let at = source.find(function).unwrap_or_else(|| panic!("there is no {function}"));
+    let above = source[..at].lines().rev().skip(1).map(str::trim);
+    let mut lines: Vec<&str> = above
+        .take_while(|line| line.starts_with("///") || line.starts_with("#["))
+        .filter_map(|line| line.strip_prefix("///"))
+        .map(str::trim)
+        .collect();
+    lines.reverse();
+    lines.join(" ")
+}
+
+// covers: PGO-COLL-16 -- and the benchmark below
+#[test]
+fn pages_say_when_counting_pays() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pgo/scope.rs");
+    let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let page = page(&source, "pub fn offerc<");
+    for said in ["targets can't easily know how many events", "barriers", "knows the counts", "cheaper"] {
+        assert!(page.contains(said), "the page of offerc does not say '{said}': {page}");
+    }
+}
+
+// covers: PGO-COLL-16
+#[test]
+fn the_exchange_of_halos_is_measured_in_both_forms() {
+    for ranks in [2, 3] {
+        let printed = metrics(&bench(ranks, "auto", &["--only", "pgo", "--scale", "small"]));
+        assert_eq!(printed, OURS_ONLY[2..].iter().map(|name| (*name).to_owned()).collect());
+    }
 }
 
 #[test]

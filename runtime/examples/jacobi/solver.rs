@@ -86,7 +86,7 @@ impl Grid {
 }
 
 /// Part `index` of `len` cells in `parts` parts, as even as possible: its first cell and its length.
-fn part(len: usize, parts: usize, index: usize) -> (usize, usize) {
+pub(crate) fn part(len: usize, parts: usize, index: usize) -> (usize, usize) {
     let (each, more) = (len / parts, len % parts);
     (index * each + index.min(more), each + usize::from(index < more))
 }
@@ -292,7 +292,7 @@ fn exchange(team: &Team, window: &mut Window<f64>, strips: &[Strip], style: Styl
 }
 
 /// The interior, row by row, from the blocks of all ranks, one behind the other.
-fn assemble(problem: Problem, grid: Grid, blocks: &[f64]) -> Vec<f64> {
+pub(crate) fn assemble(problem: Problem, grid: Grid, blocks: &[f64]) -> Vec<f64> {
     let mut interior = vec![0.0; problem.rows * problem.cols];
     let mut rest = blocks;
     for rank in 0..grid.ranks() {

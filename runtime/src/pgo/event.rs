@@ -154,6 +154,9 @@ pub(super) struct Heads {
 }
 
 impl Heads {
+    /// Those of an event that moves nothing: what comes in place of one of a round that was taken back, as its round counts it.
+    pub(super) const BLANK: Heads = Heads { parts: Vec::new(), mismatched: false };
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(8 + 32 * self.parts.len());
         out.extend_from_slice(&(self.parts.len() as u32).to_le_bytes());

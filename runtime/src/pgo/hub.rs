@@ -317,7 +317,7 @@ impl Locked<'_> {
         late: bool,
     ) -> Option<u64> {
         let bucket = self.bucket(key);
-        self.hub.walk(&bucket.offers).find(|&offset| {
+        let found = self.hub.walk(&bucket.offers).find(|&offset| {
             let offer = self.hub.offer(offset);
             if !matches(&offer.key, key) {
                 return false;
@@ -330,8 +330,14 @@ impl Locked<'_> {
             kinds & !allowed == 0
                 && (only == 0 || only == originator + 1)
                 && word(&offer.served) < word(&offer.count)
-                && (late || offer.late.load(Ordering::Relaxed) == 0)
-        })
+        });
+        // An offer that serves nothing yet keeps what is for it: a later one has no right to it.
+        let is_held_back = |offset| {
+            key.family != Family::Collective
+                && !late
+                && self.hub.offer(offset).late.load(Ordering::Relaxed) != 0
+        };
+        found.filter(|&offset| !is_held_back(offset))
     }
 
     /// Whether an earlier event of the same thread of an originator waits.

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::event::{Family, Fault, Found, Heads, Key, Way};
-use super::hub::{DATA_AWAY, DATA_HERE, fault_error, write_key};
+use super::hub::{DATA_AWAY, DATA_HERE, Hub, Role, fault_error, write_key};
 use super::queue::{At, Issued, OpenChain, Waiting};
 use super::raw::{Ends, Side, node_bytes, node_place};
 use super::scope::{Call, Join, Scope};
@@ -127,6 +127,11 @@ impl<'scope> Scope<'scope, '_> {
     ) -> Result<()> {
         let heads = Heads { parts: parts.iter().map(|part| part.head.clone()).collect(), mismatched };
         let key = self.key(call.family);
+        let job_rank = self.by.members.job_rank(target);
+        let is_near = self.by.context.shares_memory(job_rank);
+        if !is_near {
+            self.refuse_long(&heads, target, (call.name, call.location))?;
+        }
         let round = match call.family {
             Family::Collective => {
                 let mut all = self.by.hub.rounds();
@@ -139,11 +144,18 @@ impl<'scope> Scope<'scope, '_> {
         let mut event = Waiting::new(round, heads, parts);
         let mut issued = self.issued();
         let thread = issued.thread();
-        let job_rank = self.by.members.job_rank(target);
-        match self.by.context.shares_memory(job_rank) {
-            true => self.issue_near(&mut issued, call, &key, (target, thread), event, is_ready)?,
+        match is_near {
+            true => {
+                let outcome = self.issue_near(&mut issued, call, &key, (target, thread), event, is_ready);
+                if outcome.is_err()
+                    && call.family == Family::Collective
+                    && let Some(rounds) = self.by.hub.rounds().get_mut(&(key.team, key.tag))
+                {
+                    rounds.uncount(target, round);
+                }
+                outcome?;
+            }
             false => {
-                self.refuse_long(&event, target, (call.name, call.location))?;
                 event.sent.is_ready = is_ready;
                 let queue = issued.queue(call.family, target, thread);
                 queue.events.push_back(event);
@@ -382,16 +394,37 @@ impl Scope<'_, '_> {
                 match &locked {
                     Ok(locked) => {
                         let node = hub.event(block.offset());
-                        if node.done.load(Ordering::Relaxed) == 0 {
-                            hub.unlink(&locked.bucket(&key).events, block.offset());
+                        match (node.done.load(Ordering::Relaxed), queue.family) {
+                            (0, Family::Collective) => {
+                                blank(hub, node, block.offset());
+                                hub.keep_until_taken(block);
+                            }
+                            (0, _) => hub.unlink(&locked.bucket(&key).events, block.offset()),
+                            _ => {}
                         }
                     }
                     // Whoever holds the lock may still serve it.
                     Err(_) => block.leave_behind(),
                 }
             }
+            // The round may be open already, and nobody but its originator could serve what is blank now.
+            if let (Ok(locked), Family::Collective) = (&locked, queue.family) {
+                locked.settle(&key, Role::Target, &mut |_, _| None);
+            }
         }
     }
+}
+
+/// Makes a waiting event move nothing. Its round counts it, so it has to be served.
+fn blank(hub: &Hub, node: &EventNode, offset: u64) {
+    let parts = Heads::BLANK.encode();
+    let words = parts.len().div_ceil(8);
+    bytes::store(hub.segment.shared_slice(offset + size_of::<EventNode>() as u64, words), &parts);
+    node.parts_bytes.store(parts.len() as u64, Ordering::Relaxed);
+    node.in_bytes.store(0, Ordering::Relaxed);
+    node.out_bytes.store(0, Ordering::Relaxed);
+    node.kinds.store(0, Ordering::Relaxed);
+    node.data.store(DATA_HERE, Ordering::Relaxed);
 }
 
 /// What is wrong where an event has promised an offer.

@@ -302,16 +302,23 @@ impl Hub {
                 let Some(locked) = self.lock_soon() else { return Ok(false) };
                 let mut table = remote.table();
                 table.brought.remove(&(from, event));
-                if let Some(offset) = table.offsets.remove(&(from, event))
-                    && let Some(kept) = table.events.remove(&offset)
-                    && let Some(key) = self.key_of(offset)
+                let Some(&offset) = table.offsets.get(&(from, event)) else { return Ok(true) };
+                let Some(key) = self.key_of(offset) else { return Ok(true) };
+                if key.family == Family::Collective
+                    && let Some(kept) = table.events.get_mut(&offset)
                 {
+                    // Its round counts it.
+                    kept.heads = Heads::BLANK;
+                    (kept.kinds, kept.data, kept.wanted, kept.arrived) = (0, Vec::new(), 0, 0);
+                    self.event(offset).kinds.store(0, Ordering::Relaxed);
+                } else {
+                    table.offsets.remove(&(from, event));
                     self.unlink(&locked.bucket(&key).events, offset);
-                    drop(kept);
-                    drop(table);
-                    // What came behind it may be served now.
-                    locked.settle(&key, Role::Agent, &mut self.keeper(&locked, &key));
+                    table.events.remove(&offset);
                 }
+                drop(table);
+                // What came behind it may be served now.
+                locked.settle(&key, Role::Agent, &mut self.keeper(&locked, &key));
                 Ok(true)
             }
             ASK_FETCH => {

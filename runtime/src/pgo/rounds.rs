@@ -97,6 +97,15 @@ impl Rounds {
         self.issued[target.index()] += 1;
     }
 
+    /// Takes back that an event was counted, if its round has not begun, which would have told of it.
+    pub(super) fn uncount(&mut self, target: Rank, round: u64) {
+        if round == self.next
+            && let Some(count) = self.issued.get_mut(target.index())
+        {
+            *count -= 1;
+        }
+    }
+
     pub(super) fn deliver(&mut self, tally: Tally) {
         self.mail.push(tally);
     }
@@ -347,7 +356,8 @@ impl Hub {
         }
     }
 
-    fn keep_until_taken(&self, block: Block) {
+    /// Keeps a node that is in the list of another rank until that is done with it.
+    pub(super) fn keep_until_taken(&self, block: Block) {
         self.nodes().sent.push(block);
     }
 }

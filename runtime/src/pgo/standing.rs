@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Events;
 use super::event::{Family, Key};
-use super::hub::{Hub, Role, fault_error, noted, write_key};
+use super::hub::{DATA_HERE, Hub, Role, fault_error, matches, noted, write_key};
 use super::offer::{Held, Status, Terms};
 use super::raw::mirror_place;
 use crate::error::{Error, ErrorKind, Result};
@@ -203,12 +203,19 @@ impl Standing {
         Ok(())
     }
 
-    /// Keeps others from serving again, until the owner attends.
+    /// Keeps others from serving again, until the owner attends. Not while an event waits whose data only its originator has, which
+    /// may take longer to come than the owner's look.
     pub(super) fn turn_away(&self, location: &'static Location<'static>) -> Result<()> {
         let (hub, Some(node)) = (&self.by.hub, self.node()) else { return Ok(()) };
         if self.terms.late {
-            let _locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
-            node.late.store(1, Ordering::Relaxed);
+            let locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
+            let waits = |offset| {
+                let event = hub.event(offset);
+                matches(&event.key, &self.key) && event.data.load(Ordering::Relaxed) != DATA_HERE
+            };
+            if !hub.walk(&locked.bucket(&self.key).events).any(waits) {
+                node.late.store(1, Ordering::Relaxed);
+            }
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::event::{Family, Fault, Found, Key, Layout, Way};
+use super::event::{Family, Fault, Found, Heads, Key, Layout, Way};
 use super::hub::Hub;
 use super::queue::{Queue, Waiting};
 use super::raw::Place;
@@ -179,6 +179,37 @@ struct Line<'a> {
     key: &'a Key,
 }
 
+impl Line<'_> {
+    /// Stages an event, and gives the request that its answer belongs to.
+    fn stage_event(
+        &self,
+        link: &Link,
+        (thread, round): (u32, u64),
+        flags: u32,
+        heads: &Heads,
+        data: &[u8],
+    ) -> u64 {
+        let Line { by, key } = self;
+        let (request, heads) = (link.fresh_request(), heads.encode());
+        by.hub.counted.frames.fetch_add(1, Ordering::Relaxed);
+        link.stage(Kind::Service, request, |body| {
+            body.u64(SERVICE)
+                .u32(ASK_EVENT)
+                .u32(flags)
+                .u64(key.family as u64)
+                .u64(key.team)
+                .u64(key.tag)
+                .u64(round)
+                .u32(thread)
+                .u32(by.members.rank().0)
+                .u64(heads.len() as u64)
+                .bytes(&heads)
+                .bytes(data);
+        });
+        request
+    }
+}
+
 impl<'scope> Scope<'scope, '_> {
     /// Sends what may be sent of a queue, and takes what has come back.
     pub(super) fn advance_far(
@@ -228,11 +259,11 @@ impl<'scope> Scope<'scope, '_> {
     /// Refuses what is too long for a message.
     pub(super) fn refuse_long(
         &self,
-        event: &Waiting<'_>,
+        heads: &Heads,
         target: Rank,
         (call, location): (&'static str, &'static Location<'static>),
     ) -> Result<()> {
-        let bytes = event.heads.encode().len();
+        let bytes = heads.encode().len();
         match bytes <= HEADS_MAX_BYTES {
             true => Ok(()),
             false => {
@@ -245,15 +276,21 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    /// Takes the events of a queue back, as far as they can be.
+    /// Takes the events of a queue back, as far as they can be. Those of a round come as blanks, as the round counts them.
     pub(super) fn take_far_back(&self, queue: &mut Queue<'_>) {
         let Some(wire) = self.by.context.wire() else { return };
         let mut no_patience = || {
             Err(Error::new(ErrorKind::Stalled, "taking events back").note(format!("{TELLING_PATIENCE:?}")))
         };
         let Ok(link) = wire.link(self.by.members.job_rank(queue.target).0, &mut no_patience) else { return };
+        let key = self.key(queue.family);
+        let line = Line { by: &self.by, key: &key };
         for event in queue.events.drain(..) {
             match event.sent.step {
+                Step::Kept if key.family == Family::Collective => {
+                    let place = (queue.thread, event.round);
+                    link.forget(line.stage_event(link, place, IS_GIVEN, &Heads::BLANK, &[]));
+                }
                 Step::Waits { request } | Step::Gives { request, .. } | Step::Takes { request, .. } => {
                     link.forget(request);
                     link.stage(Kind::Service, 0, |body| {
@@ -271,7 +308,7 @@ impl Queue<'_> {
     /// Sends events and pieces.
     fn speak(&mut self, line: &Line<'_>, link: &Link) {
         let hub = &line.by.hub;
-        let (family, thread, far) = (self.family, self.thread, &mut self.far);
+        let (thread, far) = (self.thread, &mut self.far);
         for event in &mut self.events {
             match &mut event.sent.step {
                 Step::Kept => {
@@ -282,27 +319,11 @@ impl Queue<'_> {
                         return;
                     }
                     (far.events, far.bytes) = (far.events + 1, far.bytes + bytes);
-                    let request = link.fresh_request();
-                    let heads = event.heads.encode();
                     let flags =
                         if is_given { IS_GIVEN } else { 0 } | if event.sent.is_ready { IS_READY } else { 0 };
                     let mut data = Vec::new();
                     event.gather(hub, 0, bytes, &mut data);
-                    hub.counted.frames.fetch_add(1, Ordering::Relaxed);
-                    link.stage(Kind::Service, request, |body| {
-                        body.u64(SERVICE)
-                            .u32(ASK_EVENT)
-                            .u32(flags)
-                            .u64(family as u64)
-                            .u64(line.key.team)
-                            .u64(line.key.tag)
-                            .u64(event.round)
-                            .u32(thread)
-                            .u32(line.by.members.rank().0)
-                            .u64(heads.len() as u64)
-                            .bytes(&heads)
-                            .bytes(&data);
-                    });
+                    let request = line.stage_event(link, (thread, event.round), flags, &event.heads, &data);
                     event.sent.step = Step::Waits { request };
                     event.sent.bytes = bytes;
                 }

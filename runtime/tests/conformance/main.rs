@@ -300,6 +300,11 @@ const TABLES: &[&[Case]] = &[
     pgo::programs::CASES,
     pgo::messages::CASES,
     pgo::wired::CASES,
+    pgo::trouble::CASES,
+    pgo::random::CASES,
+    pgo::worked::CASES,
+    #[cfg(feature = "progressive")]
+    pgo::chain::CASES,
     trouble::CASES,
 ];
 

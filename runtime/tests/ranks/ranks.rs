@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use rma::pgo::{self, GETS_OK, PUTS_OK, over};
 use rma::{Error, Info, LockKind, Max, Min, Origins, Prod, Rank, Sum, Team, Window, Xor};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -29,6 +30,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "descriptors" => descriptors(),
         "barriers" => barriers(team, parse(arguments, 0)),
         "forever" => forever(team),
+        "offers" => offers(team, &arguments[0]),
         "epochs" => epochs(team, &arguments[0], parse(arguments, 1), parse(arguments, 2)),
         "meeting" => meeting(team, parse(arguments, 0)),
         "exit" => exit(team, parse(arguments, 0), parse(arguments, 1)),
@@ -157,6 +159,46 @@ fn forever(team: &Team) -> Outcome {
             return Err(error.into());
         }
     }
+}
+
+/// Exchanges by put, get and offer until somebody is lost, and reports that.
+fn offers(team: &Team, family: &str) -> Outcome {
+    const LONG: usize = 1 << 17;
+    team.barrier()?;
+    say(&format!("rank {} runs as process {}", team.rank(), std::process::id()));
+    let (me, size) = (team.rank().0, team.size());
+    let (left, right) = (Rank((me + size - 1) % size), Rank((me + 1) % size));
+    let mine = vec![u64::from(me); LONG];
+    let (mut taken, mut buffer) = (vec![0_u64; LONG], vec![0_u64; 2 * LONG]);
+    for step in 0_u64.. {
+        // What waits with its event, what does not, and what the target serves by itself.
+        let len = [1, 300, LONG][step as usize % 3];
+        let (mine, taken) = (&mine[..len], &mut taken[..len]);
+        let over = over(buffer.as_mut_slice(), PUTS_OK + GETS_OK);
+        let outcome = pgo::scope(team, step % 2, |scope| match family {
+            "plain" => {
+                scope.put(mine, right, 0)?;
+                scope.get(taken, left, LONG)?;
+                scope.offer(over, 2)
+            }
+            "progressive" => {
+                scope.combine().putp(mine, right, 0)?;
+                scope.putp(mine, right, LONG)?;
+                scope.getp(taken, left, LONG)?;
+                scope.offerp(over, 2)
+            }
+            _ => {
+                scope.putc(mine, right, 0)?;
+                scope.getc(taken, left, LONG)?;
+                scope.offerc(over)
+            }
+        });
+        if let Err(error) = outcome {
+            say(&verdict(team, &error));
+            return Err(error.into());
+        }
+    }
+    Ok(())
 }
 
 /// Every style of synchronization in turn until something goes wrong, and reports that. One rank does what `fault` names in the

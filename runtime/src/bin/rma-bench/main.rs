@@ -8,6 +8,7 @@
 //! Never compares with anything: `tests/peers/table.sh` does.
 #![forbid(unsafe_code)]
 
+mod offers;
 mod report;
 mod synchronization;
 mod timing;
@@ -72,6 +73,8 @@ enum Group {
     Cas,
     /// Post, start, complete, wait
     Pscw,
+    /// Put, get, offer
+    Pgo,
     /// Fence
     Fence,
     /// A lock that all ranks want
@@ -227,6 +230,9 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
         }
         if pair && wants(Group::Pscw) {
             synchronization::post_start_complete_wait(&bench, &mut window, origin)?;
+        }
+        if wants(Group::Pgo) && kind == Kind::Alloc {
+            offers::exchange(&bench, origin)?;
         }
         if wants(Group::Fence) {
             synchronization::fence(&bench, &mut window, origin)?;

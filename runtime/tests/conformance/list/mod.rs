@@ -1,6 +1,6 @@
 //! Example 1.12: a list of which the nodes lie in the windows of all ranks. Never lets a rank that only owns nodes take part.
 
-mod structure;
+pub(crate) mod structure;
 
 use std::time::Instant;
 
@@ -21,7 +21,7 @@ pub(crate) const CASES: &[Case] = &[
 ];
 
 /// A rank's part of the heap in the fixed run.
-const NODES: usize = 4;
+pub(crate) const NODES: usize = 4;
 
 // covers: EX-E112-01
 fn a_new_list_is_empty_and_all_nodes_are_free(team: &Team) -> Outcome {
@@ -39,16 +39,16 @@ fn a_new_list_is_empty_and_all_nodes_are_free(team: &Team) -> Outcome {
 }
 
 #[derive(Clone, Copy)]
-enum Step {
+pub(crate) enum Step {
     Insert(&'static str, (i32, i32)),
     Delete((i32, i32)),
     Search(&'static str),
 }
 
-type Expected = Result<(i32, i32), Missing>;
+pub(crate) type Expected = Result<(i32, i32), Missing>;
 
 /// The fixed run: a call, what it gives, the list after it and the first free node.
-const RUN: [(Step, Expected, &str, (i32, i32)); 10] = [
+pub(crate) const RUN: [(Step, Expected, &str, (i32, i32)); 10] = [
     (Step::Insert("a", (0, 0)), Ok((0, 1)), "a", (0, 2)),
     (Step::Insert("b", (0, 0)), Ok((0, 2)), "b a", (0, 3)),
     (Step::Insert("c", (0, 1)), Ok((0, 3)), "b a c", (1, 0)),
@@ -236,17 +236,17 @@ fn searches_run_at_the_same_time(team: &Team) -> Outcome {
     Ok(())
 }
 
-const KEYS: u64 = 64;
+pub(crate) const KEYS: u64 = 64;
 const HEAP: usize = 24;
 
 /// What an operation was, by which its log and the replay name it.
-const INSERT_AFTER: u64 = 0;
-const INSERT_FIRST: u64 = 1;
-const DELETE: u64 = 2;
-const SEARCH: u64 = 3;
+pub(crate) const INSERT_AFTER: u64 = 0;
+pub(crate) const INSERT_FIRST: u64 = 1;
+pub(crate) const DELETE: u64 = 2;
+pub(crate) const SEARCH: u64 = 3;
 
 /// An operation in a log: its ticket, what it was, its keys, and whether it found what it looked for.
-const ENTRY: usize = 5;
+pub(crate) const ENTRY: usize = 5;
 
 // covers: EX-E112-08, EX-E112-10, EX-E112-11, EX-E112-15
 fn operations_are_linearizable_while_an_owner_spins(team: &Team) -> Outcome {
@@ -276,7 +276,7 @@ fn operations_are_linearizable_while_an_owner_spins(team: &Team) -> Outcome {
     Ok(())
 }
 
-fn next(state: &mut u64) -> u64 {
+pub(crate) fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
@@ -310,8 +310,8 @@ fn operate(list: &List, tickets: &Window<u64>, state: &mut u64) -> rma::Result<[
     })
 }
 
-/// Does everything again in the order of tickets on a plain vector, and compares every answer and the end.
-fn replay(list: &List, log: &[u64], nodes: usize) -> rma::Result<()> {
+/// Does everything again in the order of tickets on a plain vector, compares every answer, and gives the end.
+pub(crate) fn model(log: &[u64], nodes: usize) -> Vec<u64> {
     let mut entries: Vec<&[u64]> = log.chunks(ENTRY).collect();
     // A search saw what had been done before the ticket that was next.
     entries.sort_by_key(|entry| (entry[0], entry[1] != SEARCH));
@@ -340,6 +340,12 @@ fn replay(list: &List, log: &[u64], nodes: usize) -> rma::Result<()> {
         assert_eq!(done != 0, expected, "ticket {ticket}: operation {what} with keys {key} and {other}");
     }
     println!("{} operations, {} nodes in the list at the end", entries.len(), model.len());
+    model
+}
+
+/// Compares the end of a run with that of its log, and the two chains with all nodes.
+fn replay(list: &List, log: &[u64], nodes: usize) -> rma::Result<()> {
+    let model = model(log, nodes);
     list.sharing(|| {
         let found: Vec<u64> = list.infos(nodes)?.into_iter().map(u64::from_ne_bytes).collect();
         assert_eq!(found, model);

@@ -5,38 +5,38 @@ use rma::{Info, LockKind, Rank, Result, Strided, Team, Window, WindowOptions};
 
 /// A node's place, 8 bytes in the windows: a rank and a displacement in that rank's heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pointer {
-    pub(super) rank: i32,
-    pub(super) disp: i32,
+pub(crate) struct Pointer {
+    pub(crate) rank: i32,
+    pub(crate) disp: i32,
 }
 
-pub(super) const END: Pointer = Pointer { rank: -1, disp: 0 };
+pub(crate) const END: Pointer = Pointer { rank: -1, disp: 0 };
 /// The dummy before the first node of the list.
-pub(super) const HEAD: Pointer = Pointer { rank: 0, disp: 0 };
+pub(crate) const HEAD: Pointer = Pointer { rank: 0, disp: 0 };
 
 impl Pointer {
-    fn to_word(self) -> u64 {
+    pub(crate) fn to_word(self) -> u64 {
         u64::from(self.rank.cast_unsigned()) | u64::from(self.disp.cast_unsigned()) << 32
     }
 
-    fn from_word(word: u64) -> Pointer {
+    pub(crate) fn from_word(word: u64) -> Pointer {
         Pointer { rank: (word as u32).cast_signed(), disp: ((word >> 32) as u32).cast_signed() }
     }
 
-    fn owner(self) -> Rank {
+    pub(crate) fn owner(self) -> Rank {
         Rank(self.rank.cast_unsigned())
     }
 
-    fn at(self) -> usize {
+    pub(crate) fn at(self) -> usize {
         self.disp.cast_unsigned() as usize
     }
 }
 
 /// What a node holds: exactly 8 bytes, compared byte by byte.
-pub(super) type Info8 = [u8; 8];
+pub(crate) type Info8 = [u8; 8];
 
 /// A text of at most 8 bytes, padded with zeros.
-pub(super) fn info(text: &str) -> Info8 {
+pub(crate) fn info(text: &str) -> Info8 {
     let mut bytes = [0; 8];
     bytes[..text.len()].copy_from_slice(text.as_bytes());
     bytes
@@ -52,7 +52,7 @@ pub(super) struct Node {
 
 /// What an operation of the list could not do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     NotFound,
     HeapFull,
     /// What a search has found is not there any more.

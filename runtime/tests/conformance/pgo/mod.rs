@@ -3,6 +3,8 @@
 //! Most bodies run once per [`Mode`], one after the other in one job, each under tags of its own.
 
 pub(crate) mod basics;
+#[cfg(feature = "progressive")]
+pub(crate) mod chain;
 pub(crate) mod collective;
 pub(crate) mod extras;
 pub(crate) mod messages;
@@ -10,8 +12,11 @@ pub(crate) mod order;
 pub(crate) mod programs;
 #[cfg(feature = "progressive")]
 pub(crate) mod progressive;
+pub(crate) mod random;
 pub(crate) mod requests;
+pub(crate) mod trouble;
 pub(crate) mod wired;
+pub(crate) mod worked;
 
 use std::time::Duration;
 
