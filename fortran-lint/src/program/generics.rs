@@ -1,15 +1,12 @@
 //! Names that stand for several procedures: generic interfaces, and what is bound to types. Never decides among procedures
 //! that do different things.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::Program;
-use super::procedures::{Home, ProcedureId, Procedures};
+use super::procedures::{Home, ProcedureId, Procedures, Trail, USE_DEPTH_MAX};
 use crate::model::{Model, Modules, OuterUse, UnitId};
 use crate::parse::{Attributes, BaseType, StatementKind, Symbol, Tree};
-
-/// USE goes no further than this through modules that hand names on.
-const USE_DEPTH_MAX: usize = 16;
 
 /// A generic interface.
 #[derive(Clone, Debug)]
@@ -44,17 +41,11 @@ pub struct Bound {
 pub struct Generics {
     by_name: HashMap<Box<str>, Vec<Generic>>,
     bindings: HashMap<Box<str>, Vec<Binding>>,
-    /// Names that some USE gives to what its module calls otherwise.
-    renamings: HashSet<Box<str>>,
 }
 
 impl Generics {
     /// Adds those of one file. Files are added in the order of the input.
     pub fn add(&mut self, file: u32, tree: &Tree, model: &Model) {
-        for used in model.units.iter().flat_map(|unit| &unit.uses) {
-            let renamed = used.names.iter().filter(|(local, original)| local != original);
-            self.renamings.extend(renamed.map(|(local, _)| tree.symbols.name(*local).into()));
-        }
         let is_of_interest = |kind: &StatementKind| {
             matches!(
                 kind,
@@ -142,11 +133,6 @@ impl Generics {
         self.by_name.contains_key(name)
     }
 
-    /// Whether a USE somewhere gives this name to something that its module calls otherwise.
-    pub fn is_renaming(&self, name: &str) -> bool {
-        self.renamings.contains(name)
-    }
-
     /// Whether the sources bind procedures to that name of a type.
     pub fn binds(&self, name: &str) -> bool {
         self.bindings.contains_key(name)
@@ -158,9 +144,13 @@ impl Generics {
         used: &OuterUse,
         local: &str,
         depth: usize,
+        trail: &mut Trail,
         found: &mut Vec<&'a Generic>,
     ) {
         let Some(original) = used.original(local) else { return };
+        if !trail.enters(&used.module, original) {
+            return;
+        }
         let all = self.by_name.get(original).map_or(&[][..], Vec::as_slice);
         found.extend(all.iter().filter(|generic| generic.module.as_deref() == Some(&*used.module)));
         if depth == 0 {
@@ -168,7 +158,7 @@ impl Generics {
         }
         for module in modules.named(&used.module) {
             for inner in &module.uses {
-                self.in_use(modules, inner, original, depth - 1, found);
+                self.in_use(modules, inner, original, depth - 1, trail, found);
             }
         }
     }
@@ -212,13 +202,14 @@ impl Program {
         name: &str,
     ) -> Vec<ProcedureId> {
         let all = self.generics.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let mut trail = Trail::default();
         let mut next = Some(unit);
         while let Some(id) = next {
             let here = model.unit(id);
             let own = all.iter().filter(|generic| generic.file == file && generic.unit == id);
             let mut found: Vec<&Generic> = own.collect();
             for used in here.outer_uses(tree) {
-                self.generics.in_use(&self.modules, &used, name, USE_DEPTH_MAX, &mut found);
+                self.generics.in_use(&self.modules, &used, name, USE_DEPTH_MAX, &mut trail, &mut found);
             }
             if !found.is_empty() {
                 let mut ids: Vec<ProcedureId> = found

@@ -6,7 +6,20 @@ use crate::model::{Model, Modules, OuterUse, Step, UnitId};
 use crate::parse::{Attributes, Name, StatementKind, Symbol, Tree, UnitKind};
 
 /// USE goes no further than this through modules that hand procedures on.
-const USE_DEPTH_MAX: usize = 16;
+pub(super) const USE_DEPTH_MAX: usize = 256;
+
+/// What a search through USE statements has looked for, and in which modules: many ways lead to one module.
+#[derive(Default)]
+pub(super) struct Trail {
+    seen: HashSet<(Box<str>, Box<str>)>,
+}
+
+impl Trail {
+    /// Whether the search comes to a module with this name for the first time.
+    pub(super) fn enters(&mut self, module: &str, name: &str) -> bool {
+        self.seen.insert((module.into(), name.into()))
+    }
+}
 
 /// One procedure of the run: a file by its place in the input, and a unit of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -38,6 +51,8 @@ pub struct Procedures {
     by_name: HashMap<Box<str>, Vec<(ProcedureId, Home)>>,
     /// Functions that call something, so that they may do more than compute a value.
     acting: HashSet<Box<str>>,
+    /// Names that some USE gives to what its module calls otherwise.
+    renamings: HashSet<Box<str>>,
     folders: Vec<Box<str>>,
 }
 
@@ -55,6 +70,10 @@ impl Procedures {
     pub fn add(&mut self, path: &str, tree: &Tree, model: &Model) {
         let file = self.folders.len() as u32;
         self.folders.push(path.rsplit_once('/').map_or("", |(folder, _)| folder).into());
+        for used in model.units.iter().flat_map(|unit| &unit.uses) {
+            let renamed = used.names.iter().filter(|(local, original)| local != original);
+            self.renamings.extend(renamed.map(|(local, _)| tree.symbols.name(*local).into()));
+        }
         for (id, unit) in model.iter() {
             let is_procedure =
                 matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure);
@@ -92,6 +111,18 @@ impl Procedures {
         self.by_name.entry(name.into()).or_default().push((id, home));
     }
 
+    /// Whether a USE somewhere gives this name to something that its module calls otherwise.
+    pub fn is_renaming(&self, name: &str) -> bool {
+        self.renamings.contains(name)
+    }
+
+    /// Whether a USE can bring a procedure under this name.
+    fn comes_by_use(&self, name: &str) -> bool {
+        let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        self.is_renaming(name)
+            || all.iter().any(|(_, home)| matches!(home, Home::Module(_) | Home::Submodule))
+    }
+
     /// Whether the sources define a function of that name that calls something.
     pub fn acts(&self, name: &str) -> bool {
         self.acting.contains(name)
@@ -113,6 +144,8 @@ impl Procedures {
         name: Symbol,
     ) -> Seen {
         let text = tree.symbols.name(name);
+        let comes_by_use = self.comes_by_use(text);
+        let mut trail = Trail::default();
         let mut next = Some(unit);
         while let Some(id) = next {
             let here = model.unit(id);
@@ -132,8 +165,9 @@ impl Procedures {
             if let Some((inner, _)) = inner {
                 return Seen::Procedure(ProcedureId { file, unit: inner.0, entry: 0 });
             }
-            for used in here.outer_uses(tree) {
-                match self.in_use(modules, file, &used, text, USE_DEPTH_MAX) {
+            let uses = if comes_by_use { here.outer_uses(tree) } else { Vec::new() };
+            for used in uses {
+                match self.in_use(modules, file, &used, text, USE_DEPTH_MAX, &mut trail) {
                     Some(found) => return found,
                     None => continue,
                 }
@@ -161,8 +195,12 @@ impl Procedures {
         used: &OuterUse,
         local: &str,
         depth: usize,
+        trail: &mut Trail,
     ) -> Option<Seen> {
         let original = used.original(local)?;
+        if !trail.enters(&used.module, original) {
+            return None;
+        }
         let is_of_module = |home: &Home| matches!(home, Home::Module(module) if *module == used.module);
         if self.by_name.get(original).is_some_and(|all| all.iter().any(|(_, home)| is_of_module(home))) {
             return Some(self.seen(file, original, is_of_module));
@@ -172,7 +210,7 @@ impl Procedures {
         }
         for module in modules.named(&used.module) {
             for inner in &module.uses {
-                if let Some(found) = self.in_use(modules, file, inner, original, depth - 1) {
+                if let Some(found) = self.in_use(modules, file, inner, original, depth - 1, trail) {
                     return Some(found);
                 }
             }
