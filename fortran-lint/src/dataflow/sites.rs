@@ -82,7 +82,7 @@ impl Finder<'_> {
         let Finder { tree, model, program, id, .. } = *self;
         let text = tree.symbols.name(name);
         let unit = UnitId(id.unit);
-        let is_renamed = program.procedures.is_renaming(text);
+        let is_renamed = program.generics.is_renaming(text);
         if program.generics.has(text) || is_renamed {
             let found = program.generic(id.file, tree, model, unit, text);
             if !found.is_empty() {

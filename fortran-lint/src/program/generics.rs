@@ -1,10 +1,10 @@
 //! Names that stand for several procedures: generic interfaces, and what is bound to types. Never decides among procedures
 //! that do different things.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Program;
-use super::procedures::{Home, ProcedureId, Procedures, Trail, USE_DEPTH_MAX};
+use super::procedures::{Home, ProcedureId, Procedures};
 use crate::model::{Model, Modules, OuterUse, UnitId};
 use crate::parse::{Attributes, BaseType, StatementKind, Symbol, Tree};
 
@@ -21,6 +21,7 @@ struct Generic {
 /// A name that is bound to a type.
 #[derive(Clone, Debug)]
 struct Binding {
+    file: u32,
     type_name: Box<str>,
     module: Option<Box<str>>,
     procedures: Vec<Box<str>>,
@@ -41,11 +42,17 @@ pub struct Bound {
 pub struct Generics {
     by_name: HashMap<Box<str>, Vec<Generic>>,
     bindings: HashMap<Box<str>, Vec<Binding>>,
+    /// Names that some USE gives to what its module calls otherwise.
+    renamings: HashSet<Box<str>>,
 }
 
 impl Generics {
-    /// Adds those of one file. Files are added in the order of the input.
+    /// Adds those of the file with that place in the input; files come in any order.
     pub fn add(&mut self, file: u32, tree: &Tree, model: &Model) {
+        for used in model.units.iter().flat_map(|unit| &unit.uses) {
+            let renamed = used.names.iter().filter(|(local, original)| local != original);
+            self.renamings.extend(renamed.map(|(local, _)| tree.symbols.name(*local).into()));
+        }
         let is_of_interest = |kind: &StatementKind| {
             matches!(
                 kind,
@@ -78,7 +85,7 @@ impl Generics {
                 }
                 StatementKind::TypeDefinition(Some(own)) => {
                     let end = end_of(tree, i, |kind| matches!(kind, StatementKind::EndType));
-                    self.bind(tree, i + 1..end, &name(own.symbol), module.as_deref());
+                    self.bind(file, tree, i + 1..end, &name(own.symbol), module.as_deref());
                     i = end;
                 }
                 _ => {}
@@ -88,7 +95,14 @@ impl Generics {
     }
 
     /// What a type definition binds to its names.
-    fn bind(&mut self, tree: &Tree, range: std::ops::Range<usize>, type_name: &str, module: Option<&str>) {
+    fn bind(
+        &mut self,
+        file: u32,
+        tree: &Tree,
+        range: std::ops::Range<usize>,
+        type_name: &str,
+        module: Option<&str>,
+    ) {
         let name = |symbol: Symbol| -> Box<str> { tree.symbols.name(symbol).into() };
         let mut is_behind_contains = false;
         let mut own: HashMap<Box<str>, (Vec<Box<str>>, bool)> = HashMap::new();
@@ -120,6 +134,7 @@ impl Generics {
         own.sort();
         for (bound, (procedures, passes_object)) in own {
             self.bindings.entry(bound).or_default().push(Binding {
+                file,
                 type_name: type_name.into(),
                 module: module.map(Into::into),
                 procedures,
@@ -133,6 +148,11 @@ impl Generics {
         self.by_name.contains_key(name)
     }
 
+    /// Whether a USE somewhere gives this name to something that its module calls otherwise.
+    pub fn is_renaming(&self, name: &str) -> bool {
+        self.renamings.contains(name)
+    }
+
     /// Whether the sources bind procedures to that name of a type.
     pub fn binds(&self, name: &str) -> bool {
         self.bindings.contains_key(name)
@@ -140,27 +160,31 @@ impl Generics {
 
     fn in_use<'a>(
         &'a self,
-        modules: &Modules,
+        modules: &'a Modules,
         used: &OuterUse,
         local: &str,
-        depth: usize,
-        trail: &mut Trail,
+        seen: &mut HashSet<(Box<str>, Box<str>)>,
         found: &mut Vec<&'a Generic>,
     ) {
         let Some(original) = used.original(local) else { return };
-        if !trail.enters(&used.module, original) {
-            return;
-        }
-        let all = self.by_name.get(original).map_or(&[][..], Vec::as_slice);
-        found.extend(all.iter().filter(|generic| generic.module.as_deref() == Some(&*used.module)));
-        if depth == 0 {
-            return;
-        }
-        for module in modules.named(&used.module) {
-            for inner in &module.uses {
-                self.in_use(modules, inner, original, depth - 1, trail, found);
+        let mut queue: Vec<(Box<str>, Box<str>)> = vec![(used.module.clone(), original.into())];
+        while let Some((module, name)) = queue.pop() {
+            let all = self.by_name.get(&name).map_or(&[][..], Vec::as_slice);
+            found.extend(all.iter().filter(|generic| generic.module.as_deref() == Some(&*module)));
+            for inner in modules.named(&module).iter().flat_map(|module| &module.uses) {
+                let Some(original) = inner.original(&name) else { continue };
+                let next = (inner.module.clone(), Box::from(original));
+                if seen.insert(next.clone()) {
+                    queue.push(next);
+                }
             }
         }
+    }
+
+    /// Puts the generics of one name into the order of the input, once all are here.
+    pub fn settle(&mut self) {
+        self.by_name.values_mut().for_each(|all| all.sort_by_key(|generic| (generic.file, generic.unit.0)));
+        self.bindings.values_mut().for_each(|all| all.sort_by_key(|binding| binding.file));
     }
 
     /// The procedures that are bound to a name of a type. Where the type is not known it must be the only one that has
@@ -202,14 +226,14 @@ impl Program {
         name: &str,
     ) -> Vec<ProcedureId> {
         let all = self.generics.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        let mut trail = Trail::default();
         let mut next = Some(unit);
+        let mut seen = HashSet::new();
         while let Some(id) = next {
             let here = model.unit(id);
             let own = all.iter().filter(|generic| generic.file == file && generic.unit == id);
             let mut found: Vec<&Generic> = own.collect();
             for used in here.outer_uses(tree) {
-                self.generics.in_use(&self.modules, &used, name, USE_DEPTH_MAX, &mut trail, &mut found);
+                self.generics.in_use(&self.modules, &used, name, &mut seen, &mut found);
             }
             if !found.is_empty() {
                 let mut ids: Vec<ProcedureId> = found

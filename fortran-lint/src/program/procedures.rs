@@ -2,24 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Model, Modules, OuterUse, Step, UnitId};
+use crate::model::{Memo, Model, Modules, OuterUse, Reach, Step, UnitId};
 use crate::parse::{Attributes, Name, StatementKind, Symbol, Tree, UnitKind};
-
-/// USE goes no further than this through modules that hand procedures on.
-pub(super) const USE_DEPTH_MAX: usize = 256;
-
-/// What a search through USE statements has looked for, and in which modules: many ways lead to one module.
-#[derive(Default)]
-pub(super) struct Trail {
-    seen: HashSet<(Box<str>, Box<str>)>,
-}
-
-impl Trail {
-    /// Whether the search comes to a module with this name for the first time.
-    pub(super) fn enters(&mut self, module: &str, name: &str) -> bool {
-        self.seen.insert((module.into(), name.into()))
-    }
-}
 
 /// One procedure of the run: a file by its place in the input, and a unit of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -46,14 +30,21 @@ pub enum Home {
 }
 
 /// All procedures of a run.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub struct Procedures {
     by_name: HashMap<Box<str>, Vec<(ProcedureId, Home)>>,
     /// Functions that call something, so that they may do more than compute a value.
     acting: HashSet<Box<str>>,
-    /// Names that some USE gives to what its module calls otherwise.
-    renamings: HashSet<Box<str>>,
-    folders: Vec<Box<str>>,
+    folders: HashMap<u32, Box<str>>,
+    homes: Memo<OuterHome>,
+}
+
+/// Where a name that comes by USE is at home, and what it is called there.
+#[derive(Clone, Debug)]
+enum OuterHome {
+    Module(Box<str>, Box<str>),
+    /// Declared in a module and written down in a submodule.
+    Submodule(Box<str>),
 }
 
 /// What is known about the procedure that a name means.
@@ -66,14 +57,9 @@ pub enum Seen {
 }
 
 impl Procedures {
-    /// Adds the procedures of one file. Files are added in the order of the input.
-    pub fn add(&mut self, path: &str, tree: &Tree, model: &Model) {
-        let file = self.folders.len() as u32;
-        self.folders.push(path.rsplit_once('/').map_or("", |(folder, _)| folder).into());
-        for used in model.units.iter().flat_map(|unit| &unit.uses) {
-            let renamed = used.names.iter().filter(|(local, original)| local != original);
-            self.renamings.extend(renamed.map(|(local, _)| tree.symbols.name(*local).into()));
-        }
+    /// Adds the procedures of the file with that place in the input; files come in any order.
+    pub fn add(&mut self, file: u32, path: &str, tree: &Tree, model: &Model) {
+        self.folders.insert(file, path.rsplit_once('/').map_or("", |(folder, _)| folder).into());
         for (id, unit) in model.iter() {
             let is_procedure =
                 matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure);
@@ -106,21 +92,17 @@ impl Procedures {
         }
     }
 
+    /// Puts the procedures of one name into the order of the input, once all are here.
+    pub fn settle(&mut self, modules: &mut Modules) {
+        for (name, all) in &mut self.by_name {
+            all.sort_by_key(|(id, _)| *id);
+            modules.tell_apart(name);
+        }
+    }
+
     fn push(&mut self, tree: &Tree, name: Name, id: ProcedureId, home: Home) {
         let name = tree.symbols.name(name.symbol);
         self.by_name.entry(name.into()).or_default().push((id, home));
-    }
-
-    /// Whether a USE somewhere gives this name to something that its module calls otherwise.
-    pub fn is_renaming(&self, name: &str) -> bool {
-        self.renamings.contains(name)
-    }
-
-    /// Whether a USE can bring a procedure under this name.
-    fn comes_by_use(&self, name: &str) -> bool {
-        let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        self.is_renaming(name)
-            || all.iter().any(|(_, home)| matches!(home, Home::Module(_) | Home::Submodule))
     }
 
     /// Whether the sources define a function of that name that calls something.
@@ -144,8 +126,6 @@ impl Procedures {
         name: Symbol,
     ) -> Seen {
         let text = tree.symbols.name(name);
-        let comes_by_use = self.comes_by_use(text);
-        let mut trail = Trail::default();
         let mut next = Some(unit);
         while let Some(id) = next {
             let here = model.unit(id);
@@ -165,11 +145,9 @@ impl Procedures {
             if let Some((inner, _)) = inner {
                 return Seen::Procedure(ProcedureId { file, unit: inner.0, entry: 0 });
             }
-            let uses = if comes_by_use { here.outer_uses(tree) } else { Vec::new() };
-            for used in uses {
-                match self.in_use(modules, file, &used, text, USE_DEPTH_MAX, &mut trail) {
-                    Some(found) => return found,
-                    None => continue,
+            for used in here.outer_uses(tree) {
+                if let Some(found) = self.in_use(modules, file, &used, text) {
+                    return found;
                 }
             }
             next = here.parent;
@@ -188,40 +166,27 @@ impl Procedures {
     }
 
     /// `None` when the name does not come through this USE.
-    fn in_use(
-        &self,
-        modules: &Modules,
-        file: u32,
-        used: &OuterUse,
-        local: &str,
-        depth: usize,
-        trail: &mut Trail,
-    ) -> Option<Seen> {
+    fn in_use(&self, modules: &Modules, file: u32, used: &OuterUse, local: &str) -> Option<Seen> {
         let original = used.original(local)?;
-        if !trail.enters(&used.module, original) {
-            return None;
-        }
-        let is_of_module = |home: &Home| matches!(home, Home::Module(module) if *module == used.module);
-        if self.by_name.get(original).is_some_and(|all| all.iter().any(|(_, home)| is_of_module(home))) {
-            return Some(self.seen(file, original, is_of_module));
-        }
-        if depth == 0 {
-            return None;
-        }
-        for module in modules.named(&used.module) {
-            for inner in &module.uses {
-                if let Some(found) = self.in_use(modules, file, inner, original, depth - 1, trail) {
-                    return Some(found);
-                }
+        let homes = |name: &str| self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let at_home = |module: &str, name: &str| {
+            let all = homes(name);
+            if all.iter().any(|(_, home)| matches!(home, Home::Module(own) if **own == *module)) {
+                return Some(OuterHome::Module(module.into(), name.into()));
             }
+            let n_submodules = all.iter().filter(|(_, home)| *home == Home::Submodule).count();
+            (n_submodules == 1 && !modules.named(module).is_empty())
+                .then(|| OuterHome::Submodule(name.into()))
+        };
+        match modules.reach(&used.module, original, &self.homes, &OuterUse::original, &at_home) {
+            Reach::Found(OuterHome::Module(module, name)) => {
+                Some(self.seen(file, &name, |home| matches!(home, Home::Module(own) if *own == module)))
+            }
+            Reach::Found(OuterHome::Submodule(name)) => {
+                Some(self.seen(file, &name, |home| *home == Home::Submodule))
+            }
+            Reach::Absent | Reach::Unknown => None,
         }
-        // Declared in the module, written down in a submodule.
-        let is_seen = !modules.named(&used.module).is_empty();
-        let has_one = self
-            .by_name
-            .get(original)
-            .is_some_and(|all| all.iter().filter(|(_, home)| *home == Home::Submodule).count() == 1);
-        (is_seen && has_one).then(|| self.seen(file, original, |home| *home == Home::Submodule))
     }
 
     /// The only procedure of a name with such a home; of several, the only one in the caller's folder.
@@ -229,7 +194,7 @@ impl Procedures {
         let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let fitting: Vec<ProcedureId> =
             all.iter().filter(|(_, home)| wanted(home)).map(|(id, _)| *id).collect();
-        let folder = |file: u32| self.folders.get(file as usize);
+        let folder = |file: u32| self.folders.get(&file);
         let near: Vec<ProcedureId> =
             fitting.iter().copied().filter(|id| folder(id.file) == folder(file)).collect();
         match (fitting.as_slice(), near.as_slice()) {
