@@ -201,3 +201,24 @@ fn a_function_starts_what_its_result_stands_for() {
     let work = "      SUBROUTINE WORK(X)\n      INTEGER BUF(4), X\n      MSG = IRECV(BUF)\n      CALL MSGWAIT(MSG)\n      X = BUF(1)\n      END\n";
     check_files(&[("comm.f", external), ("work.f", work)], &["work.f: warning FR02 buf: X = BUF(1)"]);
 }
+
+/// Many ways lead through USE to one module: each module is looked at once for a name, or this would not end.
+#[test]
+fn many_ways_through_modules_are_one() {
+    const LEVELS: usize = 40;
+    let interface = "interface begin\nmodule procedure begin_i, begin_r\nend interface\n";
+    let mut text = module(&format!("{interface}{}", pair()));
+    for level in 0..LEVELS {
+        for side in ["left", "right", "middle"] {
+            let uses = match level {
+                0 => "use halo\n".to_string(),
+                _ => ["left", "right", "middle"].map(|below| format!("use {below}_{}\n", level - 1)).concat(),
+            };
+            text.push_str(&format!("module {side}_{level}\n{uses}end module\n"));
+        }
+    }
+    let top = format!("use left_{0}\nuse right_{0}\nuse other, start => begin", LEVELS - 1);
+    let body = "call begin(buf, r)\ncall finish_one(r)\nx = buf(1)\ncall nobody\ncall start";
+    let work = user("integer :: buf(4)", body).replace("use halo", &top);
+    check_files(&[("halo.f90", &text), ("work.f90", &work)], &["work.f90: warning FR02 buf: x = buf(1)"]);
+}
