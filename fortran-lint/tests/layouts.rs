@@ -93,7 +93,7 @@ fn layouts() -> Vec<Layout> {
     add(
         "several statements on a line",
         free,
-        lines(|i, s| s.to_string() + if i >= N_DECLARATIONS && i < 6 { "; " } else { "\n" }),
+        lines(|i, s| s.to_string() + if (N_DECLARATIONS..6).contains(&i) { "; " } else { "\n" }),
     );
     add(
         "labels in free form",
