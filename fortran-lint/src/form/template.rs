@@ -5,6 +5,9 @@ use super::DirectiveKind;
 /// What stands for the text of a `${…}$`. A part of a name with what stands beside it, otherwise a name.
 const PLACEHOLDER: &[u8] = b"fypp";
 
+/// Longest piece of a template inside a statement. Without an end it is looked for anew at each beginning.
+const INLINE_BYTES_MAX: usize = 1024;
+
 /// What a line of a template does; `None` for a line of Fortran.
 pub(super) fn line(bytes: &[u8]) -> Option<DirectiveKind> {
     let text = bytes.trim_ascii_start();
@@ -27,6 +30,7 @@ pub(super) fn line(bytes: &[u8]) -> Option<DirectiveKind> {
 /// The length of a `${…}$` or `#{…}#` at the beginning of a text, and what stands for it.
 pub(super) fn inline(text: &[u8]) -> Option<(usize, &'static [u8])> {
     let (&mark, behind) = text.split_first()?;
+    let behind = &behind[..behind.len().min(INLINE_BYTES_MAX)];
     let length = behind.windows(2).position(|pair| pair == [b'}', mark])? + 3;
     Some((length, if mark == b'$' { PLACEHOLDER } else { b"" }))
 }

@@ -74,6 +74,19 @@ pub struct Use {
     pub names: Vec<(Symbol, Symbol)>,
 }
 
+impl Use {
+    /// The name in the module of what the unit calls `local`; `None` where it does not come from there.
+    pub fn original(&self, local: Symbol) -> Option<Symbol> {
+        match self.names.iter().find(|(name, _)| *name == local) {
+            Some((_, original)) => Some(*original),
+            None if self.has_only => None,
+            // A name that was renamed away is not visible under its own name.
+            None if self.names.iter().any(|(_, original)| *original == local) => None,
+            None => Some(local),
+        }
+    }
+}
+
 /// One element of a unit's body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Program;
 use super::procedures::{Home, ProcedureId, Procedures};
-use crate::model::{Model, Modules, OuterUse, UnitId};
+use crate::model::{Model, Modules, UnitId};
 use crate::parse::{Attributes, BaseType, StatementKind, Symbol, Tree};
 
 /// A generic interface.
@@ -161,13 +161,12 @@ impl Generics {
     fn in_use<'a>(
         &'a self,
         modules: &'a Modules,
-        used: &OuterUse,
-        local: &str,
+        module: &str,
+        name: &str,
         seen: &mut HashSet<(Box<str>, Box<str>)>,
         found: &mut Vec<&'a Generic>,
     ) {
-        let Some(original) = used.original(local) else { return };
-        let mut queue: Vec<(Box<str>, Box<str>)> = vec![(used.module.clone(), original.into())];
+        let mut queue: Vec<(Box<str>, Box<str>)> = vec![(module.into(), name.into())];
         while let Some((module, name)) = queue.pop() {
             let all = self.by_name.get(&name).map_or(&[][..], Vec::as_slice);
             found.extend(all.iter().filter(|generic| generic.module.as_deref() == Some(&*module)));
@@ -226,14 +225,21 @@ impl Program {
         name: &str,
     ) -> Vec<ProcedureId> {
         let all = self.generics.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let Some(symbol) =
+            tree.symbols.find(name).filter(|_| !all.is_empty() || self.generics.is_renaming(name))
+        else {
+            return Vec::new();
+        };
         let mut next = Some(unit);
         let mut seen = HashSet::new();
         while let Some(id) = next {
             let here = model.unit(id);
             let own = all.iter().filter(|generic| generic.file == file && generic.unit == id);
             let mut found: Vec<&Generic> = own.collect();
-            for used in here.outer_uses(tree) {
-                self.generics.in_use(&self.modules, &used, name, &mut seen, &mut found);
+            for used in &here.uses {
+                let Some(original) = used.original(symbol) else { continue };
+                let (module, original) = (tree.symbols.name(used.module), tree.symbols.name(original));
+                self.generics.in_use(&self.modules, module, original, &mut seen, &mut found);
             }
             if !found.is_empty() {
                 let mut ids: Vec<ProcedureId> = found

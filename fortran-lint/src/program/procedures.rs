@@ -145,8 +145,10 @@ impl Procedures {
             if let Some((inner, _)) = inner {
                 return Seen::Procedure(ProcedureId { file, unit: inner.0, entry: 0 });
             }
-            for used in here.outer_uses(tree) {
-                if let Some(found) = self.in_use(modules, file, &used, text) {
+            for used in &here.uses {
+                let Some(original) = used.original(name) else { continue };
+                let (module, original) = (tree.symbols.name(used.module), tree.symbols.name(original));
+                if let Some(found) = self.in_use(modules, file, module, original) {
                     return found;
                 }
             }
@@ -165,9 +167,8 @@ impl Procedures {
         all.iter().map(|(id, _)| *id).find(|id| is_inside(*id))
     }
 
-    /// `None` when the name does not come through this USE.
-    fn in_use(&self, modules: &Modules, file: u32, used: &OuterUse, local: &str) -> Option<Seen> {
-        let original = used.original(local)?;
+    /// `None` when a module does not hand on a procedure of that name.
+    fn in_use(&self, modules: &Modules, file: u32, module: &str, original: &str) -> Option<Seen> {
         let homes = |name: &str| self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let at_home = |module: &str, name: &str| {
             let all = homes(name);
@@ -178,7 +179,7 @@ impl Procedures {
             (n_submodules == 1 && !modules.named(module).is_empty())
                 .then(|| OuterHome::Submodule(name.into()))
         };
-        match modules.reach(&used.module, original, &self.homes, &OuterUse::original, &at_home) {
+        match modules.reach(module, original, &self.homes, &OuterUse::original, &at_home) {
             Reach::Found(OuterHome::Module(module, name)) => {
                 Some(self.seen(file, &name, |home| matches!(home, Home::Module(own) if *own == module)))
             }
