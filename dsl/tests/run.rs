@@ -157,7 +157,7 @@ fn decomposition_and_transport_change_no_bit() {
     let file = source("heat2d");
     let expected = lines(&run(folder.path(), &file, &["--set", "n=24", "--set", "tol=1e-3"]));
     for cut in ["rows", "blocks", "2x2", "1x4", "4x1"] {
-        for transport in ["local", "shm"] {
+        for transport in ["local", "shm", "tcp"] {
             let arguments = [
                 "--set",
                 "n=24",

@@ -49,12 +49,12 @@ struct Text {
     min_level: Option<Spanned<String>>,
     std: Option<Spanned<String>>,
     binding: Option<Spanned<String>>,
-    dummy: Vec<String>,
-    sync_routine: Option<String>,
+    dummy: Vec<Spanned<String>>,
+    sync_routine: Option<Spanned<String>>,
     procedures: Vec<Spanned<String>>,
     exclude: Vec<String>,
     include: Vec<String>,
-    define: Vec<String>,
+    define: Vec<Spanned<String>>,
     baseline: Option<String>,
     form: Vec<FormText>,
 }
@@ -91,11 +91,13 @@ impl Config {
             set.push(Setting::Binding(named(BINDINGS, word, "binding")?));
         }
         if !raw.dummy.is_empty() {
-            set.push(Setting::Dummies(raw.dummy));
+            set.push(Setting::Dummies(checked(&raw.dummy, procedure)?));
         }
-        set.extend(raw.sync_routine.map(Setting::SyncRoutine));
+        if let Some(name) = &raw.sync_routine {
+            set.extend(checked(std::slice::from_ref(name), procedure)?.pop().map(Setting::SyncRoutine));
+        }
         if !raw.define.is_empty() {
-            set.push(Setting::Macros(raw.define));
+            set.push(Setting::Macros(checked(&raw.define, definition)?));
         }
         let mut wrappers = crate::mpi::Wrappers::default();
         for row in &raw.procedures {
@@ -168,6 +170,50 @@ fn codes(list: &[Spanned<String>], which: Codes) -> Result<Vec<String>, Box<Diag
             Err((why, meant)) => Err(wrong(span(text), why, meant)),
         })
         .collect()
+}
+
+/// The texts, when nothing is wrong with any of them.
+fn checked(
+    list: &[Spanned<String>],
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Result<Vec<String>, Box<Diagnostic>> {
+    let one = |text: &Spanned<String>| match check(text.get_ref()) {
+        Ok(()) => Ok(text.get_ref().clone()),
+        Err(why) => Err(wrong(span(text), why, None)),
+    };
+    list.iter().map(one).collect()
+}
+
+/// Whether a text can be the name of a procedure.
+///
+/// # Errors
+///
+/// A sentence that says why it cannot.
+pub fn procedure(text: &str) -> Result<(), String> {
+    match is_name(text) {
+        true => Ok(()),
+        false => Err(format!("`{text}` is no name of a procedure: a letter, then letters, digits and `_`")),
+    }
+}
+
+/// Whether a text can define a macro.
+///
+/// # Errors
+///
+/// A sentence that says why it cannot.
+pub fn definition(text: &str) -> Result<(), String> {
+    let head = text.split('=').next().unwrap_or_default();
+    let name = head.split('(').next().unwrap_or_default();
+    let is_closed = !head.contains('(') || head.ends_with(')');
+    match is_name(name.trim_start_matches('_')) && is_closed {
+        true => Ok(()),
+        false => Err(format!("`{text}` defines no macro; it is NAME, NAME=text or NAME(a,b)=text")),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
 }
 
 fn named<T: Copy>(
@@ -305,6 +351,10 @@ mod test {
                 "'fixd'",
                 "`fixed` was probably",
             ),
+            ("sync-routine = 'not a name'", "`not a name` is no name of a procedure", "'not a name'", ""),
+            ("dummy = ['dd', '1st']", "`1st` is no name of a procedure", "'1st'", ""),
+            ("define = ['N=3', '9x=1']", "`9x=1` defines no macro", "'9x=1'", ""),
+            ("define = ['F(a=1']", "`F(a=1` defines no macro", "'F(a=1'", ""),
             ("std = 3", "invalid type", "3", ""),
             ("std = ", "", "", ""),
         ] {

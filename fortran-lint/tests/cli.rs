@@ -36,6 +36,46 @@ fn exit_status_tells_what_was_found() {
     assert_eq!(run(&["--help"]).status.code(), Some(0));
 }
 
+/// Files that are no sources are told apart from sources that are not understood, and hide none of the others.
+#[test]
+fn files_that_are_no_text_are_errors() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let utf_16: Vec<u8> = "program p\nend\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(path("wide.f90"), utf_16).expect("the file can be written");
+    std::fs::write(path("binary.f"), b"\x7fELF\x02\x01\x01\0\0\0").expect("the file can be written");
+    std::fs::File::create(path("large.f90"))
+        .and_then(|file| file.set_len(1 << 31))
+        .expect("a file with a hole can be made");
+    std::fs::write(path("good.f90"), "program p\nend\n").expect("the file can be written");
+    let output = run(&["check", &path("")]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    for part in [
+        "wide.f90: it is no text",
+        "binary.f: it is no text",
+        "large.f90: it has 2147483648 bytes",
+        "`exclude`",
+    ] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    assert!(text(&output.stdout).contains("in 1 file\n"), "{}", text(&output.stdout));
+}
+
+/// Files that include each other, and folders that lead into themselves, end.
+#[test]
+fn circles_of_files_and_folders_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("a.f"), "      INCLUDE 'b.f'\n      END\n").expect("the file can be written");
+    std::fs::write(path("b.f"), "      INCLUDE 'a.f'\n      END\n").expect("the file can be written");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(folder.path(), path("again")).expect("a link can be made");
+    let output = run(&["check", &folder.path().display().to_string()]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(text(&output.stdout).contains("in 2 files\n"), "{}", text(&output.stdout));
+}
+
 // covers: REG-LINT-17
 #[test]
 fn every_listed_rule_can_be_explained() {
@@ -66,6 +106,7 @@ fn folders_are_searched_and_json_is_one_document() {
         findings.len() as u64,
         document["summary"]["errors"].as_u64().unwrap_or(0)
             + document["summary"]["warnings"].as_u64().unwrap_or(0)
+            + document["summary"]["notes"].as_u64().unwrap_or(0)
     );
     for key in [
         "rule",

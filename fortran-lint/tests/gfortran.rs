@@ -20,10 +20,6 @@ use fortran_lint::options::Options;
 
 const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
-/// Fixtures that are compiled together: gfortran reads the module of the binding anew for each of them, and slower the
-/// more there are in one file.
-const GROUP_MAX: usize = 12;
-
 /// A run that takes longer hangs.
 const RUN_SECONDS_MAX: u64 = 180;
 
@@ -69,9 +65,7 @@ fn only_reported_programs_print_stale_values() {
             let files =
                 [hazard_files(&format!("_b{bind}_"), "h01"), hazard_files(&format!("_b{bind}_"), "h03_c")]
                     .concat();
-            for (k, files) in files.chunks(GROUP_MAX).enumerate() {
-                jobs.push(Job::Group { level, title: format!("hazard_b{bind}_{k}"), files: files.to_vec() });
-            }
+            jobs.push(Job::Group { level, title: format!("hazard_b{bind}"), files });
         }
         jobs.push(Job::Subroutines { level, files: seed_files() });
         for name in hazard_files("", "h04").into_iter().chain(hazard_files("", "h07")) {
@@ -131,9 +125,7 @@ fn mended_programs_print_the_right_value() {
         for bind in 0..3 {
             let part = format!("_b{bind}_");
             let files = [named("h01", &part), named("h03", &part)].concat();
-            for (k, files) in files.chunks(GROUP_MAX).enumerate() {
-                jobs.push(Job::Group { level, title: format!("mended_b{bind}_{k}"), files: files.to_vec() });
-            }
+            jobs.push(Job::Group { level, title: format!("mended_b{bind}"), files });
         }
         jobs.push(Job::Subroutines { level, files: seeds.clone() });
         for name in named("h07", "") {
@@ -323,7 +315,7 @@ fn files(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 enum Job {
-    /// Many subroutines `work` in one file, one program that calls them all.
+    /// Many subroutines `work` in one module, one program that calls them all.
     Group { level: &'static str, title: String, files: Vec<String> },
     /// Subroutines with names of their own, one file for each source form.
     Subroutines { level: &'static str, files: Vec<String> },
@@ -360,21 +352,35 @@ struct Compiler<'a> {
 
 fn group(compiler: &Compiler<'_>, level: &'static str, title: &str, files: &[String]) -> Vec<Outcome> {
     let Compiler { name: compiler, folder, sources } = *compiler;
-    let mut text = String::new();
+    let mut units = String::new();
     let mut calls = String::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut doors: Vec<String> = Vec::new();
     for (i, name) in files.iter().enumerate() {
-        let path = sources.hazard.join(name);
+        let text = std::fs::read_to_string(sources.hazard.join(name)).expect("the program can be read");
         // The programs of h01 become subroutines that nobody calls.
-        text.push_str(&format!("#define work work_{i}\n#define p p_{i}\n#define program subroutine\n"));
-        text.push_str(&format!("#include \"{}\"\n#undef work\n#undef p\n#undef program\n", path.display()));
+        units.push_str(&format!("#define work work_{i}\n#define p p_{i}\n#define program subroutine\n"));
+        for line in text.lines() {
+            // Above all units the module of the binding is read once, and not once for each.
+            match line.trim() {
+                door @ ("use mpi" | "use mpi_f08") => doors.push(format!("{door}\n")),
+                _ => units.push_str(&format!("{line}\n")),
+            }
+        }
+        units.push_str("#undef work\n#undef p\n#undef program\n");
         calls.push_str(&format!("  r = 0\n  call work_{i}(r)\n  print '(i0,1x,i0)', {i}, r\n  flush(6)\n"));
+        names.push(format!("work_{i}"));
     }
-    let units = folder.join(format!("{title}{level}_units.F90"));
-    std::fs::write(&units, text).expect("the units can be written");
+    doors.sort();
+    doors.dedup();
+    let public = names.iter().map(|name| format!("public :: {name}\n")).collect::<String>();
+    let text = format!("module units\n{}private\n{public}contains\n{units}end module\n", doors.concat());
+    let module = folder.join(format!("{title}{level}_units.F90"));
+    std::fs::write(&module, text).expect("the units can be written");
     let main = folder.join(format!("{title}{level}_main.f90"));
-    std::fs::write(&main, driver(&calls)).expect("the driver can be written");
+    std::fs::write(&main, driver("  use units\n", &calls)).expect("the driver can be written");
     let program = folder.join(format!("{title}{level}"));
-    build(compiler, level, &[units, main], &program);
+    build(compiler, level, &[module, main], &program);
     outcomes(files, level, &run(&program), "42")
 }
 
@@ -395,7 +401,7 @@ fn subroutines(compiler: &Compiler<'_>, level: &'static str, files: &[String]) -
         paths.push(path);
     }
     let main = folder.join(format!("seed{level}_main.f90"));
-    std::fs::write(&main, driver(&calls)).expect("the driver can be written");
+    std::fs::write(&main, driver("", &calls)).expect("the driver can be written");
     paths.push(main);
     let program = folder.join(format!("seed{level}"));
     build(compiler, level, &paths, &program);
@@ -403,9 +409,9 @@ fn subroutines(compiler: &Compiler<'_>, level: &'static str, files: &[String]) -
 }
 
 /// A program that calls one subroutine after the other; the empty routine stands here, where nobody can look into it.
-fn driver(calls: &str) -> String {
+fn driver(uses: &str, calls: &str) -> String {
     format!(
-        "program p\n  implicit none\n  include 'mpif.h'\n  integer :: ierr, r\n  call MPI_INIT(ierr)\n{calls}  call MPI_FINALIZE(ierr)\nend program\n\
+        "program p\n{uses}  implicit none\n  include 'mpif.h'\n  integer :: ierr, r\n  call MPI_INIT(ierr)\n{calls}  call MPI_FINALIZE(ierr)\nend program\n\
          subroutine DD(buf)\n  double precision :: buf(*)\nend subroutine\n{SYNC}"
     )
 }

@@ -97,7 +97,7 @@ fn events_of_put_get_offer_end_with_the_offer() {
     );
 }
 
-// covers: REG-LINT-10
+// covers: REG-LINT-10, PGO-REG-01
 #[test]
 fn offered_memory_is_used_after_the_wait() {
     for name in ["PGO_IOFFER", "PGO_IOFFERP", "PGO_IOFFERC"] {

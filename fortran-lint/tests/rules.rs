@@ -198,7 +198,7 @@ fn nothing_happens_to_buffers_without_elements() {
         let text = unit("mpif.h", "integer :: buf(4)", &format!("{create}\n{FENCE}\nx = buf(1)"));
         assert_eq!(said(&text, &Options::default()).len(), n, "{text}");
     }
-    // A window without memory, by the size in a variable.
+    // A window without memory, by the size in a variable, wherever that is declared.
     for (size, n) in [
         ("size = 0", 0),
         ("size = 8", 1),
@@ -448,6 +448,59 @@ fn a_dummy_argument_counts_as_local() {
     );
 }
 
+// covers: REG-LINT-08
+#[test]
+fn window_stores_before_each_call_that_lets_others_in() {
+    let store = ["warning FR01 buf: integer :: buf(4)", "error FR08 buf: buf(1) = 1"];
+    for open in [
+        FENCE,
+        "call MPI_BARRIER(comm, ierr)",
+        "call MPI_WIN_POST(group, 0, win, ierr)",
+        "call MPI_WIN_UNLOCK(0, win, ierr)",
+    ] {
+        let lock = if open.contains("UNLOCK") {
+            "call MPI_WIN_LOCK(MPI_LOCK_SHARED, 0, 0, win, ierr)"
+        } else {
+            "x = 1"
+        };
+        check_body("integer :: buf(4)", &format!("{CREATE}\n{lock}\nbuf(1) = 1\n{open}"), &store);
+        // A dummy call between the two, and VOLATILE.
+        check_body(
+            "integer :: buf(4)",
+            &format!("{CREATE}\n{lock}\nbuf(1) = 1\ncall opaque(buf)\n{open}"),
+            &[],
+        );
+        check_body("integer, volatile :: buf(4)", &format!("{CREATE}\n{lock}\nbuf(1) = 1\n{open}"), &[]);
+    }
+    // A store that each round of a loop makes is one finding.
+    let get = "call MPI_GET(x, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    check_body(
+        "integer :: buf(4)",
+        &format!("{CREATE}\ndo i = 1, n\nbuf(1) = 1\n{FENCE}\n{get}\n{FENCE}\nend do"),
+        &store,
+    );
+    // An offer names memory that has another name here: of what a Cray pointer leads to the compiler knows nothing.
+    let offer = "call PGO_OFFER(other, size, 8, n, 1, 7, comm, ierr)";
+    let memory = "integer :: buf(4), other(4)\npointer (p, other)\ninteger(kind=MPI_ADDRESS_KIND) :: p";
+    let pointed = |body: &str| format!("p = loc(buf)\n{body}");
+    check_body(memory, &pointed(&format!("buf(1) = 1\n{offer}")), &["error FR08 buf: buf(1) = 1"]);
+    check_body(
+        memory,
+        &pointed(&format!(
+            "buf(1) = 1\n{}\ncall PGO_WAIT(req, ierr)",
+            offer.replace("OFFER", "IOFFER").replace("ierr)", "req, ierr)")
+        )),
+        &["error FR08 buf: buf(1) = 1"],
+    );
+    check_body(memory, &pointed(&format!("buf(1) = 1\ncall opaque(buf)\n{offer}")), &[]);
+    check_body(memory, &pointed(&format!("{offer}\nbuf(1) = 1")), &[]);
+    check_body(memory, &format!("buf(1) = 1\n{offer}"), &[]);
+    check_body(&format!("{memory}\nvolatile buf"), &pointed(&format!("buf(1) = 1\n{offer}")), &[]);
+    // The offered memory itself is an argument, and names that EQUIVALENCE joins are known to be one place.
+    check_body("integer :: other(4)", &format!("other(1) = 1\n{offer}"), &[]);
+    check_body("integer :: buf(4), other(4)\nequivalence (buf, other)", &format!("buf(1) = 1\n{offer}"), &[]);
+}
+
 // covers: REG-LINT-15
 #[test]
 fn buffers_touched_while_open() {
@@ -537,7 +590,10 @@ fn names_are_resolved_unit_by_unit() {
         &format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"),
         &["warning FR02 buf: x = buf"],
     );
-    check_text(&format!("module p\nuse mpi\ninteger :: buf\ncontains\n{inner}end module\n"), &[]);
+    check_text(
+        &format!("module p\nuse mpi\ninteger :: buf\ncontains\n{inner}end module\n"),
+        &["note FR12 buf: integer :: buf"],
+    );
     // VOLATILE given to a host's variable in the inner scope.
     let inner = inner.replace("integer ::", "volatile buf\ninteger ::");
     check_text(&format!("program p\nuse mpi\ninteger :: buf\ncontains\n{inner}end program\n"), &[]);
@@ -545,7 +601,10 @@ fn names_are_resolved_unit_by_unit() {
     let user = format!(
         "subroutine s\nuse mpi\nuse m, only: buf => store\ninteger :: x, comm, req, ierr, status(10)\n{RECEIVE}\n{WAIT}\nx = buf\nend subroutine\n"
     );
-    check_text(&format!("module m\ninteger :: store\nend module\n{user}"), &[]);
+    check_text(
+        &format!("module m\ninteger :: store\nend module\n{user}"),
+        &["note FR12 buf: integer :: store"],
+    );
     // BLOCK DATA only initialises.
     check_text(
         &format!("block data\ncommon /block/ buf\ndata buf /1/\nend block data\n{one}"),
@@ -859,29 +918,282 @@ fn detached_memory_is_no_window() {
     check_body("integer :: buf", &body(DETACH), &[]);
 }
 
+// covers: REG-LINT-28
 #[test]
-fn weak_remedies_are_named() {
+fn weak_remedies_are_named_and_lower_nothing() {
+    let receive = "call MPI_RECV(MPI_BOTTOM, 1, type, 0, 7, comm, status, ierr)";
+    let hidden = format!("{HIDE}\n{receive}\nx = buf");
+    let sent = format!("{HIDE}\nbuf = 1\ncall MPI_SEND(MPI_BOTTOM, 1, type, 1, 7, comm, ierr)");
+    let window = format!("{CREATE}\n{FENCE}\nx = buf");
+    let stored = format!("{CREATE}\nbuf = 1\n{FENCE}");
     for (declaration, level) in [
         ("integer, target :: buf", "error"),
         ("integer, allocatable :: buf", "error"),
         ("integer, pointer :: buf", "error"),
+        ("integer :: buf, other\nequivalence (buf, other)", "error"),
         ("integer, save :: buf", "warning"),
         ("integer :: buf = 1", "warning"),
         ("save\ninteger :: buf", "warning"),
     ] {
-        let text = unit("mpi", declaration, &format!("{CREATE}\n{FENCE}\nx = buf"));
-        let found = said(&text, &Options::default());
-        assert_eq!(found.len(), 1, "{found:?} for {declaration}");
-        assert!(
-            found[0].starts_with(&format!("{level} FR01 buf")) && found[0].ends_with("because FR19"),
-            "{found:?} for {declaration}"
-        );
+        for (rule, body) in [("FR01", &window), ("FR03", &hidden), ("FR05", &sent), ("FR08", &stored)] {
+            let text = unit("mpi", declaration, body);
+            let found = said(&text, &Options::default());
+            let own: Vec<&String> = found.iter().filter(|line| line.contains(rule)).collect();
+            assert_eq!(own.len(), 1, "{found:?} for {declaration}");
+            assert!(
+                own[0].starts_with(&format!("{level} {rule} buf")) && own[0].ends_with("because FR19"),
+                "{found:?} for {declaration}"
+            );
+        }
     }
-    check_body(
-        "integer :: buf, other\nequivalence (buf, other)",
-        &format!("{CREATE}\n{FENCE}\nx = buf"),
-        &["error FR01 buf: integer :: buf, other because FR19"],
+    // The address routine, where its interface may be INTENT(IN).
+    let taken = "call MPI_GET_ADDRESS(buf, address, ierr)";
+    let synced = format!("{CREATE}\n{FENCE}\n{taken}\nx = buf");
+    for (binding, expected) in
+        [("mpi", &["error FR01 buf: integer :: buf because FR19"][..]), ("mpif.h", &[]), ("mpi_f08", &[])]
+    {
+        check_text(&unit(binding, "integer :: buf", &synced), expected);
+    }
+}
+
+/// A remedy that fails is the reason of the finding that it does not remove, at the finding's usual place and level, and its own
+/// place stands among the related ones.
+// covers: REG-LINT-33
+#[test]
+fn remedies_that_fail_ride_on_the_finding() {
+    let check = |binding: &str, declaration: &str, body: &str, code: &str, place: &str| {
+        let inside = "subroutine inside(b)\ninteger :: b\nend subroutine\n";
+        let plain = unit(binding, "integer :: buf", &format!("{CREATE}\n{FENCE}\nx = buf"));
+        let text = unit(binding, declaration, body);
+        let of_rule = |text: &str| -> (String, String) {
+            let found = said(&format!("{text}{inside}"), &Options::default());
+            let line = found.iter().find(|line| line.contains(" FR01 ")).expect("it is found").clone();
+            let (base, because) = line.split_once(" because ").unwrap_or((line.as_str(), ""));
+            (base.split(':').next().unwrap_or_default().to_string(), because.to_string())
+        };
+        assert_eq!(of_rule(&text), (of_rule(&plain).0, code.to_string()), "in:\n{text}");
+        let report = check_one("work.f90", format!("{text}{inside}").as_bytes(), &Options::default());
+        let finding = report.findings.iter().find(|finding| finding.rule == "FR01").expect("it is found");
+        let places: Vec<&str> =
+            finding.related.iter().map(|related| &report.text[related.span.range()]).collect();
+        assert!(places.contains(&place), "{code}: {places:?}");
+        // By its own code it is selected, by that of another reason it is not.
+        let only = |code: &str| Options { select: vec![code.to_string()], ..Options::default() };
+        let text = format!("{text}{inside}");
+        assert!(!said(&text, &only(code)).is_empty(), "{code}");
+        for other in ["FR13", "FR14", "FR18", "FR19"].iter().filter(|other| **other != code) {
+            assert!(said(&text, &only(other)).is_empty(), "{other}");
+        }
+    };
+    let before = format!("{CREATE}\ncall opaque(buf)\n{FENCE}\nx = buf");
+    let inside = format!("{CREATE}\n{FENCE}\ncall inside(buf)\nx = buf");
+    let plain = format!("{CREATE}\n{FENCE}\nx = buf");
+    let taken = format!("{CREATE}\n{FENCE}\ncall MPI_GET_ADDRESS(buf, address, ierr)\nx = buf");
+    for binding in ["mpif.h", "mpi", "mpi_f08"] {
+        check(binding, "integer :: buf", &inside, "FR13", "buf");
+        check(binding, "integer :: buf", &before, "FR14", "buf");
+        check(binding, "integer, target :: buf", &plain, "FR19", "buf");
+    }
+    check("mpi", "integer :: buf", &taken, "FR19", "buf");
+    // FR18, across a call: the attribute of the other side, whose place is that of the argument.
+    let wrapper = "subroutine open_it(b, w, c)\nuse mpi\ninteger, volatile :: b\ninteger :: w, c, ierr\n\
+                   call MPI_WIN_CREATE(b, 4_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, c, w, ierr)\nend subroutine\n";
+    let work = unit("mpi", "integer :: buf", &format!("call open_it(buf, win, comm)\n{FENCE}\nx = buf"));
+    let report = check_one("work.f90", format!("{work}{wrapper}").as_bytes(), &Options::default());
+    let finding = report.findings.iter().find(|finding| finding.rule == "FR01").expect("it is found");
+    assert_eq!((finding.level.name(), finding.because.as_slice()), ("error", &["FR18"][..]));
+    assert!(
+        finding.related.iter().any(|related| related.message.contains("is VOLATILE, and `buf` here is not"))
     );
+}
+
+/// Where each rule puts its finding: in a statement of several lines on the line of the token.
+// covers: REG-LINT-34
+#[test]
+fn primary_places() {
+    let send = "call MPI_ISEND(buf, 1, MPI_INTEGER, 1, 7, comm, req, ierr)";
+    let get = "call MPI_GET(buf, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    let put = get.replace("MPI_GET", "MPI_PUT");
+    let anchored = "call MPI_GET_ADDRESS(x, at(1), ierr)\ncall MPI_GET_ADDRESS(buf, at(2), ierr)\nat(2) = at(2) - at(1)\n\
+                    call MPI_TYPE_CREATE_STRUCT(2, reqs, at, reqs, type, ierr)\ncall MPI_RECV(x, 1, type, 0, 7, comm, status, ierr)";
+    let update = "call MPI_PUT(x, 1, MPI_INTEGER, 1, zero, 1, MPI_INTEGER, win, ierr)";
+    let lock = "call MPI_WIN_LOCK(MPI_LOCK_SHARED, 1, 0, win, ierr)";
+    let unlock = "call MPI_WIN_UNLOCK(1, win, ierr)";
+    let plain = "integer :: buf";
+    let volatile = "integer, volatile :: buf";
+    // The statement at which the finding stands is `>` and has the token on a line of its own.
+    let read = "x = &\n  n + &\n>buf";
+    let store = "i = 0; &\n>buf = 1";
+    for (rule, declaration, body) in [
+        ("FR01", "integer :: &\n  other, &\n>buf", format!("{CREATE}\n{FENCE}\nx = buf")),
+        ("FR02", plain, format!("{RECEIVE}\n{WAIT}\n{read}")),
+        (
+            "FR03",
+            plain,
+            format!("{HIDE}\ncall MPI_RECV(MPI_BOTTOM, 1, type, 0, 7, comm, status, ierr)\n{read}"),
+        ),
+        ("FR04", "integer :: buf\ninteger(kind=MPI_ADDRESS_KIND) :: at(2)", format!("{anchored}\n{read}")),
+        ("FR05", plain, format!("{HIDE}\n{store}\ncall MPI_SEND(MPI_BOTTOM, 1, type, 1, 7, comm, ierr)")),
+        ("FR06", plain, format!("{FENCE}\n{get}\n{FENCE}\n{read}")),
+        ("FR07", plain, format!("{FENCE}\n{put}\n{FENCE}\n{store}")),
+        ("FR07", plain, format!("{send}\n{WAIT}\n{store}")),
+        ("FR08", plain, format!("{CREATE}\n{store}\n{FENCE}")),
+        (
+            "FR09",
+            "integer(kind=MPI_ADDRESS_KIND) :: buf",
+            format!("call MPI_GREQUEST_START(q, f, c, buf, req, ierr)\n{WAIT}\n{read}"),
+        ),
+        (
+            "FR10",
+            plain,
+            format!(
+                "call PGO_IOFFER(buf, size, 8, n, 1, 7, comm, req, ierr)\ncall PGO_WAIT(req, ierr)\n{read}"
+            ),
+        ),
+        ("FR15", volatile, format!("{RECEIVE}\n{read}\n{WAIT}")),
+        (
+            "FR16",
+            "integer, volatile :: buf(4,4)",
+            format!("call &\n>{}", RECEIVE.replace("buf", "&\nbuf(2,:)").replace("call ", "")),
+        ),
+        ("FR17", plain, format!("{CREATE}\ndo while (&\n>buf == 0)\ncall MPI_WIN_SYNC(win, ierr)\nend do")),
+        (
+            "FR20",
+            "integer, allocatable, volatile :: buf(:)",
+            format!("allocate(buf(4))\n{RECEIVE}\ndeallocate( &\n>buf)\n{WAIT}"),
+        ),
+        ("FR21", volatile, format!("{CREATE}\ncall &\n>{}", unlock.replace("call ", ""))),
+        (
+            "FR22",
+            volatile,
+            format!(
+                "{CREATE}\nif (n == 1) then\n{lock}\n{update}\n{unlock}\nend if\ncall MPI_BARRIER(comm, ierr)\n{read}"
+            ),
+        ),
+    ] {
+        let marked = unit("mpif.h", declaration, &body);
+        let line = marked.lines().position(|line| line.starts_with('>')).expect("a line is marked") + 1;
+        let text = marked.replace(['>'], "");
+        let token = marked.lines().nth(line - 1).expect("it is there").trim_start_matches('>');
+        let report = check_one("work.f90", text.as_bytes(), &Options::default());
+        let finding = report.findings.iter().find(|finding| finding.rule == rule);
+        let span = finding.unwrap_or_else(|| panic!("{rule} in:\n{text}")).span;
+        let found = text[..span.start as usize].lines().count();
+        let starts = text[..span.start as usize].ends_with('\n');
+        assert_eq!(found + usize::from(starts), line, "{rule} in:\n{text}");
+        assert!(token.starts_with(&text[span.range()]), "{rule}: `{}` of `{token}`", &text[span.range()]);
+    }
+    // An undeclared name: the creating call. FR11 at the call of the wrapper and FR12 at the declaration are in `origins.rs`.
+    let create = CREATE.replace("size", "n").replace("comm", "m");
+    check_text(
+        &format!("subroutine s\ninclude 'mpif.h'\n{create}\n{FENCE}\nx = buf\nend\n"),
+        &[&format!("error FR01 buf: {create}")],
+    );
+}
+
+/// The three families of names.
+// covers: REG-LINT-37
+#[test]
+fn names_of_three_families_are_known_and_comments_stand_on_the_line_or_above() {
+    let body = format!("{RECEIVE}\n{WAIT}\nx = buf");
+    let finding = "warning FR02 buf: x = buf";
+    check_body("integer :: buf", &body, &[finding]);
+    check_body("integer :: buf", &body.replace("call MPI_", "call RMA_"), &[finding]);
+    let window = format!("{CREATE}\n{FENCE}\nx = buf").replace("call MPI_", "call RMA_");
+    check_body("integer :: buf", &window, &["error FR01 buf: integer :: buf"]);
+    let offer = "call PGO_IOFFER(buf, size, 8, n, 1, 7, comm, req, ierr)\ncall PGO_WAIT(req, ierr)\nx = buf";
+    check_body("integer :: buf", offer, &["warning FR10 buf: x = buf"]);
+    // Other prefixes are other routines.
+    check_body("integer :: buf", &body.replace("call MPI_", "call MY_"), &[]);
+    let allowed = |line: &str| format!("{RECEIVE}\n{WAIT}\n{line}");
+    for silent in [
+        "x = buf !rma-lint: allow FR02 nobody sends here",
+        "!rma-lint: allow FR02 nobody sends here\nx = buf",
+        "! rma-lint: allow FR02(buf) nobody sends here\nx = buf",
+    ] {
+        check_body("integer :: buf", &allowed(silent), &[]);
+    }
+    let reasonless = said(
+        &unit("mpif.h", "integer :: buf", &allowed("!rma-lint: allow FR02\nx = buf")),
+        &Options::default(),
+    );
+    assert!(reasonless.iter().any(|line| line.starts_with("warning FR90")), "{reasonless:?}");
+    // Two lines above is too far, and so is another rule.
+    for idle in ["!rma-lint: allow FR02 too far\ny = 1\nx = buf", "!rma-lint: allow FR01 another\nx = buf"] {
+        let found = said(&unit("mpif.h", "integer :: buf", &allowed(idle)), &Options::default());
+        assert!(found.contains(&finding.to_string()), "{found:?}");
+        assert!(found.iter().any(|line| line.starts_with("warning FR91")), "{found:?}");
+    }
+}
+
+/// What the seed documents do not name: module variables, ASYNCHRONOUS by the standard, and what keeps nothing in memory.
+// covers: REG-SAFE-09
+#[test]
+fn other_kinds_of_variables_are_classified() {
+    let body = format!("{RECEIVE}\n{WAIT}\nx = buf");
+    let text = |declaration: &str| unit("mpi", declaration, &body);
+    // A module variable is accepted, with a note; ASYNCHRONOUS on it leaves nothing to note.
+    let module = |attribute: &str| {
+        let user = unit("mpi", "", &body).replace("use mpi\n", "use mpi\nuse store\n");
+        format!("module store\ninteger{attribute} :: buf\nend module\n{user}")
+    };
+    check_text(&module(""), &["note FR12 buf: integer :: buf"]);
+    check_text(&module(", asynchronous"), &[]);
+    let loud = Options { min_level: fortran_lint::finding::Level::Warning, ..Options::default() };
+    assert!(said(&module(""), &loud).is_empty());
+    // ASYNCHRONOUS: nothing before it was there, a note while it meant input and output, and then the remedy.
+    for (standard, expected) in [
+        (Standard::F95, &["warning FR02 buf: x = buf because FR19"][..]),
+        (Standard::F2003, &["note FR12 buf: integer, asynchronous :: buf"]),
+        (Standard::F2008, &["note FR12 buf: integer, asynchronous :: buf"]),
+        (Standard::F2018, &[]),
+        (Standard::F2023, &[]),
+    ] {
+        let found = said(&text("integer, asynchronous :: buf"), &Options { standard, ..Options::default() });
+        assert_eq!(found, expected, "{standard:?}");
+    }
+    for weak in ["save", "target", "pointer", "allocatable"] {
+        check_text(&text(&format!("integer, {weak} :: buf")), &["warning FR02 buf: x = buf because FR19"]);
+    }
+}
+
+/// What the manual pages promise of every hazard: that luck is not portable, and what VOLATILE costs and where it is missing.
+// covers: REG-SAFE-04, REG-SAFE-08
+#[test]
+fn manual_pages_tell_what_is_not_portable() {
+    let page = |code: &str| {
+        let page = fortran_lint::rules::find(code).expect("the rule is there").page();
+        page.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for number in 1..=10 {
+        let code = format!("FR{number:02}");
+        assert!(page(&code).contains("not portable"), "{code} does not say that such code is not portable");
+    }
+    assert!(page("FR12").contains("VOLATILE also costs: every access goes to memory"), "{}", page("FR12"));
+    assert!(page("FR12").contains("came with Fortran 2003"), "{}", page("FR12"));
+    // The levels with which such code is reported, whatever a good compiler makes of it.
+    let text = unit("mpi", "integer :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
+    let found = &check_one("work.f90", text.as_bytes(), &Options::default()).findings[0];
+    assert!(found.remedies.contains(&"declare `buf` VOLATILE, which slows down every access".to_string()));
+    // And nobody is told to use what the standard asked for does not have.
+    for (standard, n) in [(Standard::F95, 0), (Standard::F2003, 2)] {
+        let options = Options { standard, ..Options::default() };
+        let found = &check_one("work.f90", text.as_bytes(), &options).findings[0];
+        let is_young = |remedy: &&String| remedy.contains("VOLATILE") || remedy.contains("ASYNCHRONOUS");
+        assert_eq!(found.remedies.iter().filter(is_young).count(), n, "{:?}", found.remedies);
+    }
+    // A note for each VOLATILE that is a remedy, in the standards without it.
+    let volatile = unit("mpif.h", "integer, volatile :: buf", &format!("{RECEIVE}\n{WAIT}\nx = buf"));
+    for (standard, n) in [
+        (Standard::F77, 1),
+        (Standard::F90, 1),
+        (Standard::F95, 1),
+        (Standard::F2003, 0),
+        (Standard::F2018, 0),
+    ] {
+        let found = said(&volatile, &Options { standard, ..Options::default() });
+        assert_eq!(found, vec!["note FR12 buf: integer, volatile :: buf"; n], "{standard:?}");
+    }
 }
 
 #[test]

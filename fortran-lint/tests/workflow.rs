@@ -284,6 +284,45 @@ fn since_a_revision_only_touched_findings_count() {
 
 // ---- mended files ---------------------------------------------------------------------------------------------------
 
+/// Errors say what is wrong, where, and what to do about it.
+#[test]
+fn errors_tell_the_way_out() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    std::fs::write(folder.path().join("a.f90"), "end\n").expect("the file can be written");
+    std::fs::write(folder.path().join("bad.json"), "{\n").expect("the file can be written");
+    let ask = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fortran-lint"))
+            .current_dir(folder.path())
+            .env("GIT_CEILING_DIRECTORIES", folder.path())
+            .args(["check", "a.f90"])
+            .args(arguments)
+            .output()
+            .expect("the program starts");
+        assert_eq!(status(&output), 2, "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}: {}", text(&output.stdout));
+        text(&output.stderr)
+    };
+    for (arguments, what, way_out) in [
+        (&["--since", "HEAD"][..], "git ", "the paths must be in a checkout"),
+        (
+            &["--baseline", "none.json"],
+            "cannot read the baseline none.json",
+            "`--write-baseline none.json` makes one",
+        ),
+        (
+            &["--baseline", "bad.json"],
+            "the baseline bad.json is not understood",
+            "`--write-baseline bad.json`",
+        ),
+        (&["--dummy", "a b"], "`a b` is no name of a procedure", "a letter, then letters"),
+        (&["-D", "=3"], "`=3` defines no macro", "NAME=text"),
+        (&["--select", "FR0l"], "no rule has the code `FR0l`", "was probably meant"),
+    ] {
+        let said = ask(arguments);
+        assert!(said.contains(what) && said.contains(way_out), "{arguments:?}: {said}");
+    }
+}
+
 #[test]
 fn a_diff_is_what_a_fix_does() {
     let folder = Folder::new(&[("src/w.f90", RECEIVE), ("src/clean.f90", "end\n")]);

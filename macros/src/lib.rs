@@ -295,7 +295,7 @@ pub fn rma_epoch(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// Makes a function a test that runs as a job: `#[rma_test(ranks = 4, transports = [local, shm])]`.
 ///
 /// The function takes the team and returns a [`Result`]. It becomes a module of its name with one test per transport:
-/// `local` runs the ranks as threads, `shm` as processes. Without `transports` it runs as threads. A transport that does
+/// `local` runs the ranks as threads, `shm` as processes, `tcp` as processes that are connected. Without `transports` it runs as threads. A transport that does
 /// not exist yet is skipped, and the test says so.
 ///
 /// ```

@@ -92,7 +92,7 @@ fn lock_by_hand(w: &Window<u64>, owner: Rank) -> rma::Result<(u64, u64)> {
 }
 
 // covers: RMA-MAC-01
-#[rma_test(ranks = 2, transports = [local, shm])]
+#[rma_test(ranks = 2, transports = [local, shm, tcp])]
 fn every_kind_makes_the_calls_of_the_hand_written_form(team: &Team) -> rma::Result<()> {
     let peer = right_of(team);
     let mut w = Window::<u64>::allocate(team, 8)?;
@@ -135,6 +135,127 @@ fn every_kind_makes_the_calls_of_the_hand_written_form(team: &Team) -> rma::Resu
     team.barrier()
 }
 
+// Example 1 of the third seed: from post and wait to locks and back.
+
+const X: usize = 0;
+const Y: usize = 1;
+
+/// One way to write the example.
+struct Example {
+    /// By the owner `a`: lets itself and `b` in, and puts 11 to x.
+    update: fn(&mut Window<u64>, Rank, Rank) -> rma::Result<()>,
+    /// By `b`: puts 22 to y.
+    update_from_afar: fn(&Window<u64>, Rank) -> rma::Result<()>,
+    /// By `b`: gets x and puts 33 to y.
+    exchange: fn(&Window<u64>, Rank) -> rma::Result<u64>,
+    /// By the owner: loads y in an exposure that lets nobody in, or under its own lock.
+    looks: [Look; 2],
+}
+
+type Look = fn(&mut Window<u64>, Rank, &mut u64) -> rma::Result<()>;
+
+const BY_MACRO: Example = {
+    #[rma_epoch(exchange(w, targets = [a], origins = [a, b]))]
+    fn update(w: &mut Window<u64>, a: Rank, b: Rank) -> rma::Result<()> {
+        w.at(a)[X] = 11;
+        Ok(())
+    }
+    #[rma_epoch(access(w, targets = [a]))]
+    fn update_from_afar(w: &Window<u64>, a: Rank) -> rma::Result<()> {
+        w.at(a)[Y] = 22;
+        Ok(())
+    }
+    #[rma_epoch(lock(w, rank = a, exclusive))]
+    fn exchange(w: &Window<u64>, a: Rank) -> rma::Result<u64> {
+        let x = w.at(a)[X];
+        w.at(a)[Y] = 33;
+        Ok(x)
+    }
+    #[rma_epoch(exposure(w, origins = []))]
+    fn look_exposed(w: &mut Window<u64>, _: Rank, y: &mut u64) -> rma::Result<()> {
+        *y = w[Y];
+        Ok(())
+    }
+    #[rma_epoch(lock(w, rank = a, shared))]
+    fn look_under_lock(w: &mut Window<u64>, a: Rank, y: &mut u64) -> rma::Result<()> {
+        *y = w[Y];
+        Ok(())
+    }
+    Example { update, update_from_afar, exchange, looks: [look_exposed, look_under_lock] }
+};
+
+const BY_HAND: Example = {
+    fn update(w: &mut Window<u64>, a: Rank, b: Rank) -> rma::Result<()> {
+        let exposure = w.post(Origins::Group(&[a, b]))?;
+        let access = exposure.start(a, Info::Strong)?;
+        access.put(a, X, 11)?;
+        access.complete()?;
+        exposure.wait_all()
+    }
+    fn update_from_afar(w: &Window<u64>, a: Rank) -> rma::Result<()> {
+        let access = w.start(a, Info::Strong)?;
+        access.put(a, Y, 22)?;
+        access.complete()
+    }
+    fn exchange(w: &Window<u64>, a: Rank) -> rma::Result<u64> {
+        let lock = w.acquire(a, LockKind::Exclusive, Info::Strong)?;
+        let x = lock.get_value(a, X)?;
+        lock.put(a, Y, 33)?;
+        lock.unlock_with(x)
+    }
+    fn look_exposed(w: &mut Window<u64>, _: Rank, y: &mut u64) -> rma::Result<()> {
+        let exposure = w.post(Origins::Group(&[]))?;
+        *y = exposure.load(Y)?;
+        exposure.wait_all()
+    }
+    fn look_under_lock(w: &mut Window<u64>, a: Rank, y: &mut u64) -> rma::Result<()> {
+        let lock = w.acquire(a, LockKind::Shared, Info::Strong)?;
+        *y = lock.load(Y)?;
+        lock.unlock()
+    }
+    Example { update, update_from_afar, exchange, looks: [look_exposed, look_under_lock] }
+};
+
+/// Runs the example with one of its endings and gives the calls of this rank.
+fn from_exposures_to_locks(team: &Team, example: &Example, ending: usize) -> rma::Result<Calls> {
+    let (a, b) = (Rank(0), Rank(1));
+    let mut w = Window::<u64>::allocate(team, 2)?;
+    w.start_trace();
+    if team.rank() == a {
+        (example.update)(&mut w, a, b)?;
+        assert_eq!(w.load(Y)?, 22);
+        team.barrier()?;
+        team.barrier()?;
+        let mut y = 0;
+        (example.looks[ending])(&mut w, a, &mut y)?;
+        assert_eq!(y, 33);
+    } else {
+        (example.update_from_afar)(&w, a)?;
+        team.barrier()?;
+        assert_eq!((example.exchange)(&w, a)?, 11);
+        team.barrier()?;
+    }
+    Ok(calls(&w))
+}
+
+// covers: VIS-EX1-07
+#[rma_test(ranks = 2, transports = [local, shm])]
+fn styles_are_switched_by_macro_as_by_hand(team: &Team) -> rma::Result<()> {
+    for ending in 0..2 {
+        let by_macro = from_exposures_to_locks(team, &BY_MACRO, ending)?;
+        let by_hand = from_exposures_to_locks(team, &BY_HAND, ending)?;
+        assert_eq!(by_macro, by_hand);
+        let names: Vec<_> = by_hand.iter().map(|(call, ..)| *call).collect();
+        let expected: &[&str] = match (team.rank(), ending) {
+            (Rank(0), 0) => &["post", "start", "put", "complete", "wait", "post", "wait"],
+            (Rank(0), _) => &["post", "start", "put", "complete", "wait", "lock", "unlock"],
+            _ => &["start", "put", "complete", "lock", "get", "put", "unlock"],
+        };
+        assert_eq!(names, expected);
+    }
+    Ok(())
+}
+
 // Ways out.
 
 #[derive(Clone, Copy)]
@@ -163,7 +284,7 @@ fn leave_lock(w: &Window<u64>, way: WayOut) -> Result<(), Box<dyn std::error::Er
 }
 
 // covers: RMA-MAC-02, RMA-LOCK-17
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn a_lock_is_given_back_on_every_way_out(team: &Team) -> rma::Result<()> {
     let w = Window::<u64>::allocate(team, 2)?;
     w.start_trace();
@@ -213,7 +334,7 @@ fn leave_fence(w: &mut Window<u64>, right: Rank, way: WayOut) -> Result<(), Box<
 }
 
 // covers: RMA-MAC-02
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn a_fence_is_closed_on_every_way_out(team: &Team) -> rma::Result<()> {
     let mut w = Window::<u64>::allocate(team, 2)?;
     w.start_trace();
@@ -256,7 +377,7 @@ fn put_beside_targets(w: &Window<u64>, targets: &[Rank], other: Rank) -> rma::Re
 }
 
 // covers: RMA-MAC-05
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn a_computed_rank_that_the_epoch_has_not_opened_is_an_error(team: &Team) -> rma::Result<()> {
     let mut w = Window::<u64>::allocate(team, 1)?;
     let refused = put_elsewhere(&w, Rank(0), Rank(1)).expect_err("the lock is rank 0's");
@@ -280,7 +401,7 @@ fn put_unchecked(w: &Window<u64>, owner: Rank) -> rma::Result<()> {
 }
 
 // covers: RMA-INFO-09 (the second half: the reason shows in the report)
-#[rma_test(ranks = 2, transports = [local, shm])]
+#[rma_test(ranks = 2, transports = [local, shm, tcp])]
 fn the_reason_for_nocheck_shows_when_it_was_wrong(team: &Team) -> rma::Result<()> {
     let w = Window::<u64>::allocate(team, 1)?;
     if team.rank() == Rank(1) {
@@ -299,7 +420,7 @@ fn load_out_of_range(w: &Window<u64>) -> rma::Result<u64> {
     Ok(w[7])
 }
 
-#[rma_test(ranks = 1, transports = [local, shm])]
+#[rma_test(ranks = 1, transports = [local, shm, tcp])]
 fn an_index_out_of_range_panics_with_coordinates(team: &Team) -> rma::Result<()> {
     let w = Window::<u64>::allocate(team, 2)?;
     let panic = catch_unwind(AssertUnwindSafe(|| load_out_of_range(&w))).expect_err("out of range");

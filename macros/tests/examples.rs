@@ -39,7 +39,7 @@ type Send = fn(&Window<f64>, Rank, &[f64]) -> rma::Result<()>;
 type Receive = fn(&mut Window<f64>) -> rma::Result<()>;
 
 // covers: EX-E105-01
-#[rma_test(ranks = 2, transports = [local, shm])]
+#[rma_test(ranks = 2, transports = [local, shm, tcp])]
 fn example_1_5(team: &Team) -> rma::Result<()> {
     let forms: [(Send, Receive); 2] = [(send, receive), (send_by_hand, receive_by_hand)];
     let mut traces = Vec::new();
@@ -87,7 +87,7 @@ fn put_both_by_hand(w: &Window<u64>, own: usize, value: u64) -> rma::Result<u64>
 }
 
 // covers: EX-E106-01
-#[rma_test(ranks = 4, transports = [local, shm])]
+#[rma_test(ranks = 4, transports = [local, shm, tcp])]
 fn example_1_6(team: &Team) -> rma::Result<()> {
     let me = team.rank().index();
     for put_both in [put_both as fn(&Window<u64>, usize, u64) -> _, put_both_by_hand] {
@@ -158,41 +158,41 @@ fn jacobi_table(team: &Team) -> rma::Result<()> {
 }
 
 // covers: EX-E107-01 -- the macro forms; dsl/tests/run.rs has that of the stencil language
-#[rma_test(ranks = 1, transports = [local, shm])]
+#[rma_test(ranks = 1, transports = [local, shm, tcp])]
 fn examples_1_7_and_1_9_on_1_by_1(team: &Team) -> rma::Result<()> {
     jacobi_table(team)
 }
 
-#[rma_test(ranks = 2, transports = [local, shm])]
+#[rma_test(ranks = 2, transports = [local, shm, tcp])]
 fn examples_1_7_and_1_9_on_2_by_1(team: &Team) -> rma::Result<()> {
     jacobi_table(team)
 }
 
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn examples_1_7_and_1_9_on_1_by_3(team: &Team) -> rma::Result<()> {
     jacobi_table(team)
 }
 
-#[rma_test(ranks = 4, transports = [local, shm])]
+#[rma_test(ranks = 4, transports = [local, shm, tcp])]
 fn examples_1_7_and_1_9_on_2_by_2(team: &Team) -> rma::Result<()> {
     jacobi_table(team)
 }
 
-#[rma_test(ranks = 6, transports = [local, shm])]
+#[rma_test(ranks = 6, transports = [local, shm, tcp])]
 fn examples_1_7_and_1_9_on_3_by_2(team: &Team) -> rma::Result<()> {
     jacobi_table(team)
 }
 
 // The other programs of `runtime/examples`.
 
-#[rma_test(ranks = 4, transports = [local, shm])]
+#[rma_test(ranks = 4, transports = [local, shm, tcp])]
 fn no_increment_is_lost_under_the_ticket_lock(team: &Team) -> rma::Result<()> {
     assert_eq!(ticket_lock::count(team, 200)?, 800);
     assert_eq!(ticket_lock::count_by_hand(team, 200)?, 800);
     Ok(())
 }
 
-#[rma_test(ranks = 4, transports = [local, shm])]
+#[rma_test(ranks = 4, transports = [local, shm, tcp])]
 fn the_histogram_is_that_of_one_rank_alone(team: &Team) -> rma::Result<()> {
     let by_macro = histogram::histogram(team, 2000, histogram::count_into)?;
     let by_hand = histogram::histogram(team, 2000, histogram::count_into_by_hand)?;
@@ -234,7 +234,7 @@ type LetIn = fn(&mut Window<u64>) -> rma::Result<()>;
 type Produce = fn(&Window<u64>, usize, Pair) -> rma::Result<()>;
 
 // covers: EX-F11-01
-#[rma_test(ranks = 3, transports = [local, shm])]
+#[rma_test(ranks = 3, transports = [local, shm, tcp])]
 fn figure_1_1(team: &Team) -> rma::Result<()> {
     let forms: [(LetIn, Produce); 2] =
         [(let_producers_in, produce), (let_producers_in_by_hand, produce_by_hand)];

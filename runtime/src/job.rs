@@ -12,8 +12,10 @@ use crate::error::{Error, Result};
 use crate::info::Policy;
 use crate::patience::Patience;
 use crate::rank::Rank;
+use crate::traffic::Traffic;
 use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::tally::{Count, Tally};
 use crate::transport::tcp::wire::Wire;
 
 /// How many copies there are of the memory that the runtime allocates for windows.
@@ -60,6 +62,9 @@ pub(crate) struct RankContext {
     parent: Option<u32>,
     /// How ranks are reached that share no memory with this one, if the job has such.
     wire: Option<Arc<Wire>>,
+    /// Calls that have slept, and for how many nanoseconds.
+    waits: AtomicU64,
+    waited_ns: AtomicU64,
     retired: Mutex<Vec<Retired>>,
     /// What was left open by values that were dropped, where dropping could return no error.
     left_open: Mutex<Vec<Error>>,
@@ -115,6 +120,8 @@ impl RankContext {
             parent,
             wire,
             threads_before: Arc::default(),
+            waits: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
             retired: Mutex::new(Vec::new()),
             left_open: Mutex::new(Vec::new()),
             attached: OnceLock::new(),
@@ -259,6 +266,31 @@ impl RankContext {
     /// Whether what a rank has done before it ended has all been seen here.
     pub(crate) fn is_drained(&self, job_rank: Rank) -> bool {
         self.wire.as_ref().is_none_or(|wire| wire.is_drained(job_rank.0))
+    }
+
+    /// Counts a call that has slept.
+    pub(crate) fn slept(&self, time: Duration) {
+        // Relaxed, both: nothing is published by them.
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.waited_ns.fetch_add(nanoseconds(time), Ordering::Relaxed);
+    }
+
+    /// What the rank has sent and received, and how often it has slept.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let tally = self.wire.as_ref().map(|wire| wire.tally());
+        let count = |of: fn(&Tally) -> &Count| tally.map_or(0, |tally| of(tally).get());
+        Traffic {
+            frames_sent: count(|tally| &tally.frames_sent),
+            replies_sent: count(|tally| &tally.replies_sent),
+            frames_received: count(|tally| &tally.frames_received),
+            replies_received: count(|tally| &tally.replies_received),
+            bytes_sent: count(|tally| &tally.bytes_sent),
+            bytes_received: count(|tally| &tally.bytes_received),
+            writes: count(|tally| &tally.writes),
+            // Relaxed: as in `slept`.
+            waits: self.waits.load(Ordering::Relaxed),
+            waited: Duration::from_nanos(self.waited_ns.load(Ordering::Relaxed)),
+        }
     }
 
     /// The time limit of each blocking call.

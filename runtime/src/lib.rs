@@ -74,6 +74,7 @@ mod sync;
 mod sys;
 mod team;
 pub mod trace;
+mod traffic;
 mod transport;
 mod window;
 
@@ -96,6 +97,7 @@ pub use rma_macros::{Element, rma_epoch, rma_test};
 pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
+pub use traffic::Traffic;
 pub use window::raw::{Expected, LockKind, Origins};
 pub use window::{
     Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions,

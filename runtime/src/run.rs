@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
-use crate::launch::environment::{self, Network, Part};
+use crate::launch::environment::{self, Network, Part, STATS};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::pgo::{self, Hub};
 use crate::sys;
@@ -25,7 +25,7 @@ use crate::transport::tcp::frame::Malformed;
 use crate::transport::tcp::handshake::Party;
 use crate::transport::tcp::link::Cut;
 use crate::transport::tcp::rendezvous::{NODE_ALONE, NotJoined, Place, join};
-use crate::transport::tcp::wire::Wire;
+use crate::transport::tcp::wire::{Waits, Wire};
 
 /// Stack of a rank that is a thread: what the first thread of a process usually has. Unused parts cost nothing.
 const STACK_BYTES: usize = 8 << 20;
@@ -357,8 +357,12 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
         return Err(failed(ErrorKind::Launch, note));
     }
     let own = Arc::clone(&segment);
-    let sight = Box::new(move || liveness::phrase(&own, rank));
-    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, sight);
+    let accused = Arc::clone(&segment);
+    let waits = Waits {
+        sight: Box::new(move || liveness::tell(&own, rank)),
+        accused: Box::new(move |body| liveness::hear_accusation(&accused, body)),
+    };
+    let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, waits);
     let wire = wire.map_err(system)?;
     let wire = Arc::new(wire);
     let hub = pgo::join(&segment, Rank(rank), &wire).map_err(system)?;
@@ -393,6 +397,7 @@ fn run_rank<E: Display>(
     let members = Arc::clone(team.members());
     // The body may leave things half done when it panics, but the rank ends with it.
     let outcome = catch_unwind(AssertUnwindSafe(|| body(&team)));
+    say_traffic(&context);
     match outcome {
         Ok(Ok(())) => {
             drop(team);
@@ -410,6 +415,13 @@ fn run_rank<E: Display>(
             joined.end(Evidence::Panicked);
             ExitCode::from(STATUS_PANICKED)
         }
+    }
+}
+
+/// Says what the rank has sent, received and waited for, if that was asked for.
+fn say_traffic(context: &RankContext) {
+    if std::env::var_os(STATS).is_some_and(|value| value == "1") {
+        eprintln!("rank {}: {}", context.job_rank(), context.traffic());
     }
 }
 
@@ -434,8 +446,11 @@ fn finalize(context: &RankContext, members: &Members) -> Result<()> {
 }
 
 fn run_threads<E: Display>(job: &Job, body: &(dyn Fn(&Team) -> Result<(), E> + Sync)) -> ExitCode {
-    let outcome =
-        job.try_spawn(|team| body(team).map_err(|error| eprintln!("rank {}: error: {error}", team.rank())));
+    let outcome = job.try_spawn(|team| {
+        let result = body(team);
+        say_traffic(team.context());
+        result.map_err(|error| eprintln!("rank {}: error: {error}", team.rank()))
+    });
     match outcome {
         Ok(ranks) if ranks.iter().all(Result::is_ok) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(STATUS_FAILED),

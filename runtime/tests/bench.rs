@@ -76,6 +76,16 @@ fn every_metric_has_the_name_of_the_peers() {
 }
 
 #[test]
+fn connected_ranks_have_names_of_their_own() {
+    let mut expected = peer_metrics("static void latency(", "return 0;\n}");
+    expected.remove("barrier");
+    let groups = "setup,lat,bw,rate,acc,atomic,cas,fence,pscw,lock,progress";
+    let mut printed = metrics_of("tcp.alloc.", &bench(2, "tcp", &["--only", groups, "--scale", "small"]));
+    printed.retain(|name| !OURS_ONLY.contains(&name.as_str()));
+    assert_eq!(printed, expected);
+}
+
+#[test]
 fn more_ranks_measure_what_all_do() {
     let printed = metrics(&bench(4, "auto", &["--only", "barrier,fence,lat", "--scale", "small"]));
     assert_eq!(printed, ["barrier", "fence_empty", "fence_put_neighbour"].map(str::to_owned).into());

@@ -10,34 +10,12 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Ended, Job, RANKS, assert_gone, assert_nothing_left, run, signal};
+use common::{
+    Job, RANKS, assert_all_lost, assert_gone, assert_nothing_left, rounds, run, signal, some_number,
+};
 
 /// Every rank alone, and nodes of different sizes.
 const NETWORKS: [&str; 2] = ["--transport tcp", "--ranks-per-node 2"];
-
-/// What a rank says about the rank that it lost.
-fn lost(rank: u32, lost: u32, evidence: &str) -> String {
-    format!("rank {rank} got PeerLost lost Some(Rank({lost})) evidence Some({evidence})")
-}
-
-/// Asserts that every rank but one has lost this one, with this evidence.
-#[track_caller]
-fn assert_all_lost(ended: &Ended, ranks: u32, victim: u32, evidence: &str) {
-    for rank in (0..ranks).filter(|&rank| rank != victim) {
-        assert_eq!(ended.lines(&lost(rank, victim, evidence)).len(), 1, "rank {rank}: {ended:#?}");
-    }
-}
-
-/// How often ranks are killed, stopped and cut off. The long runs ask for hundreds by `RMA_TEST_KILLS`.
-fn rounds() -> u32 {
-    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
-}
-
-/// A number that differs from call to call.
-fn some_number(seed: u32) -> u64 {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    (u64::from(clock.subsec_nanos()) ^ u64::from(seed)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
-}
 
 #[test]
 fn every_rank_runs_on_every_network() {

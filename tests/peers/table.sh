@@ -3,6 +3,7 @@
 #
 #   tests/peers/table.sh                       2 ranks, everything
 #   RANKS=8 ONLY="barrier lock" tests/peers/table.sh
+#   TRANSPORT=tcp tests/peers/table.sh         2 ranks that share no memory, beside a raw socket
 #
 # Runs of all of them take turns, group of metrics by group, so that what else the machine does meets all alike; a cell is
 # the median of REPS runs. What is not installed is left out, with the reason on standard error. The last column is
@@ -16,7 +17,8 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-REPS=${REPS:-3}; RANKS=${RANKS:-2}; LIMIT=${LIMIT:-60}
+REPS=${REPS:-3}; RANKS=${RANKS:-2}; LIMIT=${LIMIT:-60}; TRANSPORT=${TRANSPORT:-shm}
+case $TRANSPORT in shm|tcp) ;; *) echo "TRANSPORT is shm or tcp, not '$TRANSPORT'" >&2; exit 2 ;; esac
 if [ "$RANKS" -eq 2 ]; then
   SCALE=${SCALE:-1}; ONLY=${ONLY:-"setup barrier lat bw rate acc atomic cas fence pscw lock progress"}
 else
@@ -35,7 +37,8 @@ if command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null; then
   mpicc.mpich -O2 -o "$work/bench.mpich" "$here/mpi_rma_bench.c" && configs="$configs mpich"
 else skip "MPICH is not installed (Debian package mpich)"; fi
 if command -v mpicc.openmpi >/dev/null && command -v mpirun.openmpi >/dev/null; then
-  mpicc.openmpi -O2 -o "$work/bench.ompi" "$here/mpi_rma_bench.c" && configs="$configs ompi osc-sm"
+  mpicc.openmpi -O2 -o "$work/bench.ompi" "$here/mpi_rma_bench.c" && configs="$configs ompi"
+  [ "$TRANSPORT" = tcp ] || configs="$configs osc-sm"
 else skip "Open MPI is not installed (Debian packages openmpi-bin, libopenmpi-dev)"; fi
 if command -v cc >/dev/null && [ "$RANKS" -eq 2 ]; then
   cc -O2 -o "$work/limits" "$here/limits.c" && configs="$configs limits"
@@ -49,8 +52,13 @@ ompi() {
 }
 launch() { # config group kind
   export BENCH_ONLY=$2 BENCH_KINDS=$3
+  case $TRANSPORT-$1 in
+    tcp-mpich) export MPIR_CVAR_NOLOCAL=1 UCX_TLS=tcp,self UCX_NET_DEVICES=lo ;;
+    tcp-ompi)  ompi --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include lo --mca osc pt2pt; return ;;
+  esac
   case $1 in
-    ours)   timeout "$LIMIT" "$BIN/rma-run" -n "$RANKS" "$BIN/rma-bench" --only "$2" --kinds "$3" --scale "$SCALE" ;;
+    ours)   timeout "$LIMIT" "$BIN/rma-run" -n "$RANKS" --transport "$TRANSPORT" \
+              "$BIN/rma-bench" --only "$2" --kinds "$3" --scale "$SCALE" ;;
     mpich)  timeout "$LIMIT" mpirun.mpich -n "$RANKS" "$work/bench.mpich" ;;
     ompi)   ompi ;;
     osc-sm) ompi --mca osc sm ;;
@@ -67,6 +75,7 @@ for rep in $(seq "$REPS"); do
       [ "$config $kind" = "osc-sm create" ] && continue
       out=$(launch "$config" "$group" "$kind" 2>"$work/err"); rc=$?
       printf '%s\n' "$out" | awk -F'\t' -v OFS='\t' -v c="$config" '
+        NF == 4 { sub(/^tcp\./, "", $1) }
         NF==4 && ($1 ~ /^alloc\./ || $1 ~ /^create\.win_setup$/ || ($1 ~ /^create\.(put|get)_flush$/ && $2 == 8)) {
           sub(/^alloc\./, "", $1); print c, $0
         }' >> "$raw"
@@ -86,8 +95,9 @@ cores=$(nproc)
 echo "$RANKS ranks on $cores cores, median of $REPS runs$([ "$SCALE" = 1 ] || echo ", iterations × $SCALE"). Latencies in µs."
 echo
 # Which limit stands beside a metric, and what is to be reached: `peer F` at most F times the best peer (for rates: at least
-# the best peer over F), `atmost V`, `mpich F` at least F times MPICH.
-cat > "$work/rules" <<'RULES'
+# the best peer over F), `atmost V`, `atleast V`, `mpich F` at least F times MPICH, `limit F` at most F times the limit (for rates: at least
+# F times).
+[ "$TRANSPORT" = shm ] && cat > "$work/rules" <<'RULES'
 put_flush 8 peer 1
 get_flush 8 peer 1
 put_flush 65536 peer 1.05
@@ -107,12 +117,30 @@ lock_put_unlock_target_busy50ms_worst 8 peer 1
 win_setup 4194304 peer 1
 create.put_flush 8 atmost 0.1
 RULES
+[ "$TRANSPORT" = tcp ] && cat > "$work/rules" <<'RULES'
+put_flush 8 limit 1.3
+put_bw_64inflight 1048576 limit 0.8
+put_rate_4096perflush 8 atleast 10
+fence_put_neighbour 8 peer 0.5
+fetch_and_add_i64 8 limit 1.3
+xlock_rmw_contended_total 8 peer 0.1
+acc_sum_f64_array 1048576 limit 0.8
+lock_put_unlock_target_busy50ms_worst 8 atmost 1000
+RULES
 echo "| metric | bytes | unit | ours | MPICH | Open MPI | osc/sm | limit | ours ÷ best peer | reach |"
 echo "|---|---:|---|---:|---:|---:|---:|---:|---:|---|"
-LC_ALL=C sort -t"$(printf '\t')" -k1,1 -k2,2 -k3,3n -k4,4g "$raw" | awk -F'\t' -v rulesfile="$work/rules" -v ranks="$RANKS" -v failed="$failed" '
+LC_ALL=C sort -t"$(printf '\t')" -k1,1 -k2,2 -k3,3n -k4,4g "$raw" | awk -F'\t' -v rulesfile="$work/rules" -v ranks="$RANKS" -v transport="$TRANSPORT" -v failed="$failed" '
   function median(key) { return n[key] ? v[key, int((n[key] + 1) / 2)] : "" }
   function show(x) { return x == "" ? "–" : sprintf("%.3g", x) }
-  function limit(metric, bytes) {
+  function limit(metric, bytes,   x) {
+    if (transport == "tcp") {
+      if (metric ~ /_bw_|_array/) return median("limits\ttcp_stream_bw\t1048576")
+      if (metric !~ /^(put_flush|get_flush|fetch_and_add_i64|cas_i64)$/) return ""
+      # Of a raw socket that sleeps and one that spins the faster counts.
+      x = median("limits\ttcp_put_ack_roundtrip_block\t" bytes)
+      bytes = median("limits\ttcp_put_ack_roundtrip_spin\t" bytes)
+      return x == "" || (bytes != "" && bytes < x) ? bytes : x
+    }
     if (metric ~ /^put_flush|^get_flush/ && bytes == 1048576 && median("limits\tshm_memcpy_bw\t1048576") != "")
       return bytes / median("limits\tshm_memcpy_bw\t1048576") / 1e3
     if (metric ~ /^(put|get)_bw/ && bytes == 1048576) return median("limits\tshm_memcpy_bw\t1048576")
@@ -139,9 +167,13 @@ LC_ALL=C sort -t"$(printf '\t')" -k1,1 -k2,2 -k3,3n -k4,4g "$raw" | awk -F'\t' -
       reach = ""; r = rule[metric, bytes]; b = bound[metric, bytes]
       if (r == "peer" && ratio != "") {
         good = up ? ratio * b >= 1 : ratio <= b
-        reach = (up ? "≥ " : "≤ ") (b == 1 ? "" : b " × ") "best peer: " (good ? "yes" : "**no**")
+        reach = (up ? "≥ " : "≤ ") (b == 1 ? "" : (up ? 1 / b : b) " × ") "best peer: " (good ? "yes" : "**no**")
       } else if (r == "atmost" && ours != "") reach = "≤ " b ": " (ours <= b ? "yes" : "**no**")
-      else if (r == "mpich" && ours != "" && median("mpich\t" row) != "")
+      else if (r == "atleast" && ours != "") reach = "≥ " b ": " (ours >= b ? "yes" : "**no**")
+      else if (r == "limit" && ours != "" && limit(metric, bytes) != "") {
+        good = up ? ours >= b * limit(metric, bytes) : ours <= b * limit(metric, bytes)
+        reach = (up ? "≥ " : "≤ ") b " × limit (" sprintf("%.2f", ours / limit(metric, bytes)) "): " (good ? "yes" : "**no**")
+      } else if (r == "mpich" && ours != "" && median("mpich\t" row) != "")
         reach = "≥ " b " × MPICH: " (ours >= b * median("mpich\t" row) ? "yes" : "**no**")
       printf "| %s | %d | %s | %s | %s | %s | %s | %s | %s | %s |\n", metric, bytes, unit[row], show(ours), \
         show(median("mpich\t" row)), show(median("ompi\t" row)), show(median("osc-sm\t" row)), \

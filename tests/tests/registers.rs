@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use rma::launch::{Launch, Tags, Transport, launch};
+use rma::launch::{Launch, Stats, Tags, Transport, launch};
 use rma_tests::emitted::{Lto, build};
 
 /// What the program must print: for each hazard the macro's values and the twin's.
@@ -64,6 +64,7 @@ fn as_processes(program: &Path) -> String {
         ranks: 2,
         limit: Some(Duration::from_secs(60)),
         tags: Tags::Off,
+        stats: Stats::Off,
         transport: Transport::Shm,
         ranks_per_node: None,
         bind: None,

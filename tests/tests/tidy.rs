@@ -30,20 +30,21 @@ const PACKAGES: [(&str, &[&str]); 8] = [
 
 /// The modules of `rma`, lowest first, and which other modules the code of each names (its tests excluded). Whoever adds an
 /// arrow adds it here, where it can be seen that it leads down.
-const MODULES: [(&str, &[&str]); 19] = [
+const MODULES: [(&str, &[&str]); 20] = [
     ("sys", &[]),
     ("sync", &["sys"]),
     ("rank", &[]),
     ("info", &[]),
+    ("traffic", &[]),
     ("patience", &[]),
     ("element", &[]),
     ("error", &["rank"]),
     ("op", &["element", "error"]),
     ("trace", &["rank"]),
     ("transport", &["element", "error", "sync", "sys"]),
-    ("job", &["error", "info", "patience", "rank", "transport"]),
+    ("job", &["error", "info", "patience", "rank", "traffic", "transport"]),
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
-    ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "transport"]),
+    ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "traffic", "transport"]),
     ("pgo", &["element", "error", "job", "liveness", "op", "rank", "team", "transport"]),
     ("launch", &["error", "info", "job", "liveness", "sys", "team", "transport"]),
     ("run", &["error", "info", "job", "launch", "liveness", "pgo", "sys", "team", "transport"]),

@@ -9,16 +9,11 @@ use super::event::{Call, Collector, Event, EventKind, Events, PassedTo, is_intri
 use super::handle::{Copies, overlap};
 use super::inline::Inlined;
 use super::operation::{Memory, Operation, Window};
-use crate::model::{
-    Flow, IsArgument, Model, Modules, Resolved, Storage, Unit, UnitId, may_be_changed_by_call,
-};
+use crate::model::{Flow, IsArgument, Model, Reach, Resolved, Storage, Unit, UnitId, may_be_changed_by_call};
 use crate::mpi::{Binding, Class, Promise};
 use crate::options::Options;
 use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol, Tree};
 use crate::program::{Actual, Certainty, Dummy, Effect, Program, Use};
-
-/// USE is followed no further than this for the binding.
-const USE_DEPTH_MAX: usize = 8;
 
 /// What a file's units share.
 #[derive(Clone, Copy)]
@@ -409,9 +404,8 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
         if let Some(binding) = of_unit(unit) {
             return binding;
         }
-        let handed_on = unit.uses.iter().find_map(|used| {
-            handed_on(&file.program.modules, file.tree.symbols.name(used.module), USE_DEPTH_MAX)
-        });
+        let handed_on =
+            unit.uses.iter().find_map(|used| handed_on(file.program, file.tree.symbols.name(used.module)));
         if let Some(binding) = handed_on {
             return binding;
         }
@@ -421,15 +415,21 @@ fn binding(file: FileContext<'_>, id: UnitId) -> Binding {
 }
 
 /// The binding that a module hands on to its users.
-fn handed_on(modules: &Modules, name: &str, depth: usize) -> Option<Binding> {
-    match name {
-        "mpi_f08" => return Some(Binding::F08),
-        "mpi" => return Some(Binding::UseMpi),
-        _ if depth == 0 => return None,
-        _ => {}
+fn handed_on(program: &Program, module: &str) -> Option<Binding> {
+    let at_home = |module: &str, _: &str| match module {
+        "mpi_f08" => Some(Binding::F08),
+        "mpi" => Some(Binding::UseMpi),
+        _ => {
+            let modules = program.modules.named(module);
+            let uses =
+                |name: &str| modules.iter().flat_map(|module| &module.uses).any(|used| &*used.module == name);
+            let has_header = modules.iter().any(|module| module.includes_header);
+            (has_header && !uses("mpi") && !uses("mpi_f08")).then_some(Binding::Mpif)
+        }
+    };
+    // Names do not matter: whatever a module takes from the library, it is by that door.
+    match program.modules.reach(module, "", &program.doors, &|_, name| Some(name), &at_home) {
+        Reach::Found(binding) => Some(binding),
+        Reach::Absent | Reach::Unknown => None,
     }
-    modules.named(name).iter().find_map(|module| {
-        let by_use = module.uses.iter().find_map(|used| handed_on(modules, &used.module, depth - 1));
-        by_use.or(module.includes_header.then_some(Binding::Mpif))
-    })
 }

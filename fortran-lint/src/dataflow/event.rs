@@ -534,6 +534,11 @@ impl<'a> Collector<'a> {
         if INQUIRIES.binary_search(&text).is_ok() {
             return;
         }
+        // A formula with a name: the compiler sees what it does to its arguments.
+        if self.file.model.unit(self.unit).statement_functions.contains(&name) {
+            self.read_list(args);
+            return;
+        }
         let is_known_function = self.file.inlined.of(base).is_some()
             || (self.resolve(name).variable.is_some() && !is_intrinsic(text));
         if is_known_function {

@@ -78,7 +78,9 @@ impl Inlined {
     /// Writes down what the calls of one unit bring.
     pub fn add_unit(&mut self, tree: &mut Tree, model: &Model, program: &Program, id: ProcedureId) {
         for site in sites(tree, model, program, &self.acting, id) {
-            let Some((callee, summary)) = choose(tree, program, &site.callees, &site.args) else { continue };
+            let Some((callee, summary)) = choose(tree, program, id, &site.callees, &site.args) else {
+                continue;
+            };
             let args = ordered(tree, summary, &site.args);
             let effects: Vec<Vec<Option<ExprId>>> = summary
                 .effects
@@ -134,10 +136,13 @@ impl Inlined {
 fn choose<'p>(
     tree: &Tree,
     program: &'p Program,
+    caller: ProcedureId,
     callees: &[ProcedureId],
     args: &[ExprId],
 ) -> Option<(ProcedureId, &'p Summary)> {
-    let summed = callees.iter().map(|id| Some((*id, program.summaries.get(id)?)));
+    // What a caller learns must not depend on when its tree was read.
+    let known = |id: &ProcedureId| program.summaries.get(id).filter(|_| program.is_before(*id, caller));
+    let summed = callees.iter().map(|id| Some((*id, known(id)?)));
     let summed: Option<Vec<(ProcedureId, &Summary)>> = summed.collect();
     let mut fitting = summed?;
     if fitting.len() > 1 {

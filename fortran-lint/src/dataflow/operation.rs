@@ -3,7 +3,6 @@
 use super::Analysis;
 use super::event::{By, Call, Event, EventKind, PassedTo};
 use super::handle::may_concern;
-use crate::model::Storage;
 use crate::mpi::{Class, Direction, Part};
 use crate::parse::{ExprId, ExprKind, StatementKind, Symbol};
 
@@ -182,9 +181,6 @@ impl Analysis<'_> {
     fn is_zero(&self, number: ExprId) -> bool {
         let tree = self.file.tree;
         let ExprKind::Name(name) = tree.expr(number).kind else { return tree.int(number) == Some(0) };
-        if self.resolve(name).storage != Storage::Local {
-            return false;
-        }
         let mut is_assigned = false;
         for node in &self.flow.nodes {
             let Some(statement) = node.statement else { continue };

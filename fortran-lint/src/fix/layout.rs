@@ -179,14 +179,12 @@ impl<'a> Anchor<'a> {
         }
     }
 
+    /// The blanks in front of the line, with a label's digits among them; other statements may stand between them and
+    /// this one.
     fn indent(&self) -> Vec<u8> {
         let prefix = &self.text[self.first_line..self.start];
-        let is_blank = prefix.iter().all(|byte| matches!(byte, b' ' | b'\t'));
-        let mut indent = match is_blank {
-            true => prefix.to_vec(),
-            // A label, or statements in front: the same column.
-            false => vec![b' '; prefix.len()],
-        };
+        let blank = prefix.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'0'..=b'9'));
+        let mut indent: Vec<u8> = blank.map(|&byte| if byte == b'\t' { byte } else { b' ' }).collect();
         if self.form == Form::Fixed && !indent.contains(&b'\t') && indent.len() < FIXED_INDENT {
             indent.resize(FIXED_INDENT, b' ');
         }

@@ -87,7 +87,7 @@ fn the_declaration_follows_in_the_style_of_the_old_one() {
         ("\tREAL Buf\n", "\tASYNCHRONOUS Buf\n"),
         ("  real :: a, buf, b ! three\n", "  asynchronous :: buf\n"),
         ("  real, dimension(3) :: a, &\n       & buf, b\n", "  asynchronous :: buf\n"),
-        ("  integer :: i; real :: buf\n", "                asynchronous :: buf\n"),
+        ("  integer :: i; real :: buf\n", "  asynchronous :: buf\n"),
         ("  real :: buf;\n", "  asynchronous :: buf\n"),
     ] {
         check_one("w.f90", receive(USE, declaration).as_bytes(), &options, &[expected]);

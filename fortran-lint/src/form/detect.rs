@@ -12,6 +12,9 @@ pub enum Form {
 /// Lines looked at before the form is decided.
 const LINES_MAX: usize = 2_000;
 
+/// Points from which on the rest of a text cannot change what it looks like.
+const SCORE_MAX: i32 = 120;
+
 /// Points by which the text must outweigh the name.
 const NAME_WEIGHT: i32 = 3;
 
@@ -24,9 +27,8 @@ pub fn detect(path: &str, bytes: &[u8]) -> Form {
     if score < 0 { Form::Fixed } else { Form::Free }
 }
 
-/// The form of an included text: that of the file which includes it, unless its lines contradict clearly.
-pub fn detect_included(bytes: &[u8], includer: Form) -> Form {
-    let score = text_score(bytes);
+/// The form of an included text with that score: that of the file which includes it, unless its lines contradict clearly.
+pub fn form_beside(score: i32, includer: Form) -> Form {
     match includer {
         Form::Free if score < -INCLUDER_WEIGHT => Form::Fixed,
         Form::Fixed if score > INCLUDER_WEIGHT => Form::Free,
@@ -34,14 +36,17 @@ pub fn detect_included(bytes: &[u8], includer: Form) -> Form {
     }
 }
 
-/// Positive means free.
-fn text_score(bytes: &[u8]) -> i32 {
+/// What the lines of a text say about its form: positive means free.
+pub fn text_score(bytes: &[u8]) -> i32 {
     let mut score = 0;
     let mut continues = false;
     for line in bytes.split(|&byte| byte == b'\n').take(LINES_MAX) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let (points, ends_in_mark) = line_score(line, continues);
         score += points;
+        if score.abs() >= SCORE_MAX {
+            break;
+        }
         if let Some(mark) = ends_in_mark {
             continues = mark;
         }

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use rma_source::Span;
 
-use super::macros::Sureness;
-use super::{Choice, Physical, Reader, is_space};
+use super::{Choice, MacroChange, Physical, Reader, is_space};
 
 /// A line that belongs to the C preprocessor.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,11 +94,11 @@ impl Reader<'_> {
                 let body = String::from_utf8_lossy(&self.bytes[line.start..last.end]);
                 let body = body.replace("\\\r\n", " ").replace("\\\n", " ");
                 let body = body.trim_start().trim_start_matches('#').trim_start();
-                self.macros.define(&body["define".len()..], self.sureness());
+                self.change(MacroChange::Define(body["define".len()..].to_string(), self.sureness()));
                 DirectiveKind::Other
             }
             "undef" => {
-                self.macros.undefine(rest.trim(), self.sureness());
+                self.change(MacroChange::Undefine(rest.trim().to_string(), self.sureness()));
                 DirectiveKind::Other
             }
             _ => DirectiveKind::Other,
@@ -107,8 +106,9 @@ impl Reader<'_> {
         (Directive { kind, span }, branch)
     }
 
-    fn sureness(&self) -> Sureness {
-        if self.n_conditions == 0 { Sureness::Always } else { Sureness::Conditional }
+    fn change(&mut self, change: MacroChange) {
+        self.macros.repeat(std::slice::from_ref(&change));
+        self.changes.push(change);
     }
 
     /// First byte of the line with the `#else`, `#elif` or `#endif` that ends the branch starting at `at`.
@@ -132,7 +132,10 @@ impl Reader<'_> {
     /// Walks over the directives that stand between the lines of one statement: of every `#if` one branch is taken, the
     /// first that can be compiled or the last. `open` counts the `#if`s entered inside the statement.
     pub(super) fn directive_inside(&mut self, line: Physical, open: &mut usize) {
+        // What is defined there holds under the conditions there.
+        self.n_conditions += *open;
         let (directive, branch) = self.read_directive(line);
+        self.n_conditions -= *open;
         match directive.kind {
             DirectiveKind::If => {
                 self.has_branches |= branch == Branch::Possible;
@@ -240,6 +243,23 @@ impl Reader<'_> {
             None => self.pending_endifs.push(span),
         }
     }
+}
+
+/// Whether each condition in a text ends in it and begins in it.
+pub fn is_balanced(text: &[u8]) -> bool {
+    let mut depth = 0usize;
+    for line in text.split(|&byte| byte == b'\n') {
+        if line.trim_ascii_start().first() != Some(&b'#') {
+            continue;
+        }
+        match directive_word(line) {
+            b"if" | b"ifdef" | b"ifndef" => depth += 1,
+            b"endif" | b"else" | b"elif" | b"elifdef" | b"elifndef" if depth == 0 => return false,
+            b"endif" => depth -= 1,
+            _ => {}
+        }
+    }
+    depth == 0
 }
 
 /// Whether a preprocessor line begins another branch.

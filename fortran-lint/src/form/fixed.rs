@@ -100,6 +100,10 @@ impl Reader<'_> {
         match bytes.first() {
             None | Some(b'c' | b'C' | b'*' | b'!' | b'd' | b'D') => return card(Kind::Comment, 0, true),
             Some(b'#') => return card(Kind::Directive, 0, true),
+            // `@PROCESS` of IBM's compilers.
+            Some(b'@') if bytes[1..].iter().take(7).all(u8::is_ascii_alphabetic) => {
+                return card(Kind::Comment, 0, true);
+            }
             _ if self.is_c_comment(line) => return card(Kind::Comment, 0, true),
             _ => {}
         }
@@ -197,6 +201,18 @@ impl Reader<'_> {
         // Conditions behind the statement are none of its own.
         self.has_branches = had_branches;
         None
+    }
+
+    /// Whether the first line from `at` on that is neither comment nor directive continues a statement.
+    pub(super) fn is_continued_behind_directives(&self, mut at: usize) -> bool {
+        while let Some(line) = self.physical(at) {
+            match self.card(line).kind {
+                Kind::Comment => at = self.behind_comment(line),
+                Kind::Directive => at = line.next,
+                kind => return kind == Kind::Continuation,
+            }
+        }
+        false
     }
 
     /// Whether the first line from `at` on that is no comment continues a statement.

@@ -2,9 +2,10 @@
 
 use rma_source::Span;
 
+use super::macros::Character;
 use super::{
-    FOREIGN, Item, LogicalLine, Physical, Reader, c_comment_length, hollerith_length, is_c_comment_in,
-    is_space,
+    Directive, DirectiveKind, FOREIGN, Item, LogicalLine, Physical, Reader, c_comment_length,
+    hollerith_length, is_c_comment_in, is_space, template,
 };
 
 /// What the end of a physical line says about the next one.
@@ -18,6 +19,9 @@ impl Reader<'_> {
         // Comments and blank lines before the statement.
         let mut physical = loop {
             let physical = self.physical(self.at)?;
+            if let Some(kind) = template::line(self.bytes_of(physical)) {
+                return Some(Item::Directive(self.take_template_line(physical, kind)));
+            }
             if self.is_directive(physical) {
                 return Some(Item::Directive(self.take_directive(physical)));
             }
@@ -44,13 +48,39 @@ impl Reader<'_> {
             match self.free_continuation(&mut n_open, line.is_optional) {
                 Some(next) if line.is_optional && !is_optional(self.bytes_of(next)) => break,
                 Some(next) => physical = next,
-                None => break,
+                None => {
+                    self.ends_inside.set(true);
+                    break;
+                }
             }
         }
         let end =
             line.text.len().checked_sub(1).map_or(physical.end, |last| line.source_of(last) as usize + 1);
         line.span = Span::new(line.runs.first().map_or(physical.start, |run| run.source as usize), end);
         Some(Item::Statement)
+    }
+
+    /// The last line of a line of a template, which goes on behind `&` as statements do.
+    fn end_of_template_line(&self, line: Physical) -> Physical {
+        let mut last = line;
+        while self.bytes_of(last).trim_ascii_end().last() == Some(&b'&') {
+            match self.physical(last.next) {
+                Some(next) => last = next,
+                None => break,
+            }
+        }
+        last
+    }
+
+    fn take_template_line(&mut self, line: Physical, kind: DirectiveKind) -> Directive {
+        let last = self.end_of_template_line(line);
+        self.at = last.next;
+        match kind {
+            DirectiveKind::If => self.n_conditions += 1,
+            DirectiveKind::EndIf => self.n_conditions = self.n_conditions.saturating_sub(1),
+            _ => {}
+        }
+        Directive { kind, span: Span::new(line.start, last.end) }
     }
 
     fn is_free_comment(&self, line: Physical) -> bool {
@@ -73,6 +103,10 @@ impl Reader<'_> {
     fn free_continuation(&mut self, n_open: &mut usize, is_optional_line: bool) -> Option<Physical> {
         loop {
             let physical = self.physical(self.at)?;
+            if template::line(self.bytes_of(physical)).is_some() {
+                self.at = self.end_of_template_line(physical).next;
+                continue;
+            }
             if self.is_directive(physical) {
                 self.directive_inside(physical, n_open);
                 continue;
@@ -118,6 +152,16 @@ impl Reader<'_> {
                 }
                 None => match byte {
                     b'!' => return End::Statement,
+                    b'$' | b'#' if bytes.get(i + 1) == Some(&b'{') => match template::inline(&bytes[i..]) {
+                        Some((length, name)) => {
+                            let (source, width) = ((start + i) as u32, length as u32);
+                            for &byte in name {
+                                line.push_expanded(Character { byte, source, width });
+                            }
+                            i += length - 1;
+                        }
+                        None => line.push(byte, start + i),
+                    },
                     b'/' if is_c_comment_in(&bytes[i..]) => i += c_comment_length(&bytes[i..]) - 1,
                     b'&' if rest_is_comment(&bytes[i + 1..]) => return End::Continued,
                     b'\'' | b'"' => {

@@ -2,6 +2,9 @@
 //! condition: where a macro has several definitions, all are kept.
 
 use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use super::{Form, LogicalLine, MacroUse, Run, is_space, is_word};
 
@@ -19,7 +22,7 @@ const EXPANSION_BYTES_MAX: usize = 1 << 16;
 pub(super) struct MacroId(u32);
 
 /// Whether a definition holds wherever the text behind it is compiled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sureness {
     /// No condition stands around it.
     Always,
@@ -27,7 +30,7 @@ pub enum Sureness {
     Conditional,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct Definition {
     /// Names of the parameters; `None` for a macro without parentheses.
     parameters: Option<Vec<Box<str>>>,
@@ -35,17 +38,33 @@ struct Definition {
 }
 
 /// The macros that are defined at a place.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Macros {
+    table: Arc<Table>,
+}
+
+/// A line that defines a macro, or takes its definition away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MacroChange {
+    /// What stands behind `#define`.
+    Define(String, Sureness),
+    /// What stands behind `#undef`.
+    Undefine(String, Sureness),
+}
+
+#[derive(Clone, Debug)]
+struct Table {
     index: HashMap<Box<[u8]>, MacroId>,
     definitions: Vec<Vec<Definition>>,
+    /// One of each macro, made of its name and its definitions.
+    hashes: Vec<u64>,
     /// First bytes of their names.
     starts: [bool; 256],
 }
 
-impl Default for Macros {
-    fn default() -> Macros {
-        Macros { index: HashMap::new(), definitions: Vec::new(), starts: [false; 256] }
+impl Default for Table {
+    fn default() -> Table {
+        Table { index: HashMap::new(), definitions: Vec::new(), hashes: Vec::new(), starts: [false; 256] }
     }
 }
 
@@ -80,43 +99,97 @@ impl Macros {
             rest = &rest[close + 1..];
         }
         let definition = Definition { parameters, body: rest.trim_ascii().into() };
-        let next = MacroId(self.definitions.len() as u32);
-        let id = *self.index.entry(name.into()).or_insert(next);
-        if id == next {
-            self.definitions.push(Vec::new());
+        let known = self.table.index.get(name).map(|id| &self.table.definitions[id.0 as usize]);
+        let is_known = known.is_some_and(|known| match sureness {
+            Sureness::Always => known.as_slice() == std::slice::from_ref(&definition),
+            Sureness::Conditional => known.len() >= DEFINITIONS_MAX || known.contains(&definition),
+        });
+        if is_known {
+            return;
         }
-        self.starts[usize::from(name[0])] = true;
-        let definitions = &mut self.definitions[id.0 as usize];
+        let table = Arc::make_mut(&mut self.table);
+        let next = MacroId(table.definitions.len() as u32);
+        let id = *table.index.entry(name.into()).or_insert(next);
+        if id == next {
+            table.definitions.push(Vec::new());
+            table.hashes.push(0);
+        }
+        table.starts[usize::from(name[0])] = true;
+        let definitions = &mut table.definitions[id.0 as usize];
         if sureness == Sureness::Always {
             definitions.clear();
         }
-        if definitions.len() < DEFINITIONS_MAX && !definitions.contains(&definition) {
-            definitions.push(definition);
-        }
+        definitions.push(definition);
+        let mut hasher = DefaultHasher::new();
+        (name, definitions).hash(&mut hasher);
+        table.hashes[id.0 as usize] = hasher.finish();
     }
 
     /// Notes an `#undef`; one that may not be compiled changes nothing.
     pub fn undefine(&mut self, name: &str, sureness: Sureness) {
         if sureness == Sureness::Always
-            && let Some(id) = self.index.get(name.as_bytes())
+            && let Some(&id) = self.table.index.get(name.as_bytes())
+            && !self.table.definitions[id.0 as usize].is_empty()
         {
-            self.definitions[id.0 as usize].clear();
+            Arc::make_mut(&mut self.table).definitions[id.0 as usize].clear();
+        }
+    }
+
+    /// What tells these macros from others for a text that holds certain words: the definitions of those that are macros,
+    /// and of the macros in their texts.
+    pub fn concern(&self, holds: impl Fn(&[u8]) -> bool) -> u64 {
+        let table = &*self.table;
+        let mut is_met = vec![false; table.definitions.len()];
+        let mut queue: Vec<MacroId> = Vec::new();
+        let mut meet = |id: MacroId, queue: &mut Vec<MacroId>| {
+            let is_defined = !table.definitions[id.0 as usize].is_empty();
+            if is_defined && !std::mem::replace(&mut is_met[id.0 as usize], true) {
+                queue.push(id);
+            }
+        };
+        for (name, &id) in &table.index {
+            if holds(name) {
+                meet(id, &mut queue);
+            }
+        }
+        // The order in which they are met must not count.
+        let mut sum = 0u64;
+        while let Some(id) = queue.pop() {
+            for definition in &table.definitions[id.0 as usize] {
+                for word in definition.body.split(|&byte| !is_word(byte)) {
+                    if let Some(&inner) = table.index.get(word) {
+                        meet(inner, &mut queue);
+                    }
+                }
+            }
+            sum = sum.wrapping_add(table.hashes[id.0 as usize]);
+        }
+        sum
+    }
+
+    /// Defines and undefines macros as another text did.
+    pub fn repeat(&mut self, changes: &[MacroChange]) {
+        for change in changes {
+            match change {
+                MacroChange::Define(text, sureness) => self.define(text, *sureness),
+                MacroChange::Undefine(name, sureness) => self.undefine(name, *sureness),
+            }
         }
     }
 
     pub(super) fn may_start_with(&self, byte: u8) -> bool {
-        self.starts[usize::from(byte)]
+        self.table.starts[usize::from(byte)]
     }
 
     pub(super) fn find(&self, name: &[u8]) -> Option<MacroId> {
-        let id = *self.index.get(name)?;
-        (!self.definitions[id.0 as usize].is_empty()).then_some(id)
+        let id = *self.table.index.get(name)?;
+        (!self.table.definitions[id.0 as usize].is_empty()).then_some(id)
     }
 
     /// How many readings a line has: as many as the macro that it begins with has definitions.
     pub fn n_readings(&self, line: &LogicalLine) -> usize {
         match line.uses.first() {
-            Some(first) if first.at == 0 => self.definitions[first.id.0 as usize].len(),
+            Some(first) if first.at == 0 => self.table.definitions[first.id.0 as usize].len(),
             Some(_) => 1,
             None => 0,
         }
@@ -156,15 +229,15 @@ impl Macros {
 
 /// A character with the bytes of the file that it stands for.
 #[derive(Clone, Copy)]
-struct Character {
-    byte: u8,
-    source: u32,
+pub(super) struct Character {
+    pub(super) byte: u8,
+    pub(super) source: u32,
     /// Zero for a character that stands in the file itself.
-    width: u32,
+    pub(super) width: u32,
 }
 
 impl LogicalLine {
-    fn push_expanded(&mut self, character: Character) {
+    pub(super) fn push_expanded(&mut self, character: Character) {
         let Character { byte, source, width } = character;
         if width == 0 {
             self.push(byte, source as usize);
@@ -214,7 +287,7 @@ impl<'a> Expansion<'a> {
             at = name;
             let behind = name + length as usize;
             let macros = self.macros;
-            let definitions = &macros.definitions[id.0 as usize];
+            let definitions = &macros.table.definitions[id.0 as usize];
             let reading = if name == 0 { self.reading } else { 0 };
             let Some(definition) = definitions.get(reading).or(definitions.first()) else { continue };
             let mut arguments: Vec<Argument<'a>> = Vec::new();
@@ -356,7 +429,7 @@ impl<'a> Expansion<'a> {
             return Inner::None;
         };
         let macros = self.macros;
-        let Some(definition) = macros.definitions[id.0 as usize].first() else { return Inner::None };
+        let Some(definition) = macros.table.definitions[id.0 as usize].first() else { return Inner::None };
         let mut own: Vec<Argument<'a>> = Vec::new();
         let mut next = behind;
         if let Some(parameters) = &definition.parameters {

@@ -9,11 +9,13 @@ mod directive;
 mod fixed;
 mod free;
 mod macros;
+mod template;
 
-pub use detect::{Form, detect, detect_included};
-pub use directive::{Directive, DirectiveKind};
-pub use macros::Macros;
+pub use detect::{Form, detect, form_beside, text_score};
+pub use directive::{Directive, DirectiveKind, is_balanced};
+pub use macros::{MacroChange, Macros, Sureness};
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use rma_source::Span;
@@ -42,6 +44,8 @@ struct Run {
 pub struct LogicalLine {
     text: String,
     runs: Vec<Run>,
+    /// The run that was asked for last.
+    last_run: Cell<usize>,
     /// Statement label of fixed form, where it stands in columns of its own.
     pub label: Option<u32>,
     /// From the first byte to behind the last byte in the file.
@@ -76,12 +80,28 @@ impl LogicalLine {
     /// The place in the file of the character at `at`.
     pub fn source_of(&self, at: usize) -> u32 {
         let at = at as u32;
-        let i = self.runs.partition_point(|run| run.at <= at);
-        match i.checked_sub(1).and_then(|i| self.runs.get(i)) {
+        match self.run_of(at) {
             Some(run) if run.width > 0 => run.source,
             Some(run) => run.source + (at - run.at),
             None => self.span.start,
         }
+    }
+
+    /// The run that the character at `at` belongs to.
+    fn run_of(&self, at: u32) -> Option<&Run> {
+        // Questions come from left to right, so that the answer is mostly the last one or the next.
+        let holds = |i: usize| {
+            self.runs.get(i).is_some_and(|run| run.at <= at)
+                && self.runs.get(i + 1).is_none_or(|next| at < next.at)
+        };
+        let last = self.last_run.get();
+        let i = match (holds(last), holds(last + 1)) {
+            (true, _) => last,
+            (_, true) => last + 1,
+            _ => self.runs.partition_point(|run| run.at <= at).checked_sub(1)?,
+        };
+        self.last_run.set(i);
+        self.runs.get(i)
     }
 
     /// The span in the file of a non-empty range of the text.
@@ -93,8 +113,7 @@ impl LogicalLine {
 
     /// How many bytes of the file the character at `at` stands for.
     fn width_of(&self, at: usize) -> u32 {
-        let i = self.runs.partition_point(|run| run.at as usize <= at);
-        i.checked_sub(1).map_or(1, |i| self.runs[i].width.max(1))
+        self.run_of(at as u32).map_or(1, |run| run.width.max(1))
     }
 
     /// Whether names of macros stand in it.
@@ -171,6 +190,8 @@ pub struct Reader<'a> {
     form: Form,
     /// Macros that are defined so far.
     pub macros: Macros,
+    /// What was defined in this text.
+    pub changes: Vec<MacroChange>,
     /// Levels of `#if` that are open.
     n_conditions: usize,
     /// First byte of the next physical line.
@@ -186,6 +207,8 @@ pub struct Reader<'a> {
     /// Where to go on when the other branch of a condition ends in the same lines as the statement at hand, and how many
     /// directives were pending there.
     resume: Option<(usize, usize)>,
+    /// The text ended inside something.
+    ends_inside: Cell<bool>,
     /// Lines of `#else` whose branches go on behind the `#endif`, each with that, once they are asked for.
     joins: Option<HashMap<usize, usize>>,
 }
@@ -217,6 +240,7 @@ impl<'a> Reader<'a> {
             n_forms: 1,
             form,
             macros,
+            changes: Vec::new(),
             n_conditions: 0,
             at,
             began: 0,
@@ -224,8 +248,48 @@ impl<'a> Reader<'a> {
             choice: Choice::First,
             has_branches: false,
             resume: None,
+            ends_inside: Cell::new(false),
             joins: None,
         }
+    }
+
+    /// A reader over one part of this text, up to `end` and from where this reader stands: what it reads is what this one
+    /// would, as long as [`Reader::is_whole`] holds at the end.
+    pub fn part(&self, end: usize) -> Reader<'a> {
+        let mut part = Reader::new(&self.bytes[..end], self.forms, self.macros.clone());
+        part.at = self.at;
+        part.began = self.at;
+        part.n_forms = self.n_forms;
+        part.form = self.form;
+        part.n_conditions = self.n_conditions.min(1);
+        part
+    }
+
+    /// First byte of the next physical line, where no directive waits to be handed out first.
+    pub fn position(&self) -> Option<usize> {
+        self.pending_endifs.is_empty().then_some(self.at)
+    }
+
+    /// Whether a condition is open.
+    pub fn sureness(&self) -> Sureness {
+        if self.n_conditions == 0 { Sureness::Always } else { Sureness::Conditional }
+    }
+
+    /// Passes over a part that was read already, which defines some macros.
+    pub fn pass(&mut self, end: usize, changes: &[MacroChange]) {
+        self.at = end;
+        self.macros.repeat(changes);
+        self.changes.extend_from_slice(changes);
+    }
+
+    /// Whether a statement that ends at `at` goes on behind it.
+    pub fn goes_on_at(&self, at: usize) -> bool {
+        self.form == Form::Fixed && self.is_continued_behind_directives(at)
+    }
+
+    /// Whether nothing was left open at the end of the text.
+    pub fn is_whole(&self) -> bool {
+        self.pending_endifs.is_empty() && !self.ends_inside.get()
     }
 
     /// The form of the statement that was read last.
@@ -278,7 +342,7 @@ impl<'a> Reader<'a> {
     fn physical(&self, at: usize) -> Option<Physical> {
         let rest = self.bytes.get(at..).filter(|rest| !rest.is_empty())?;
         // A lone carriage return ends a line too, as in very old files; the line index counts them the same way.
-        let length = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(rest.len());
+        let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
         let ending = match rest.get(length..) {
             Some([b'\r', b'\n', ..]) => 2,
             Some([_, ..]) => 1,
@@ -309,7 +373,10 @@ impl<'a> Reader<'a> {
             match self.physical(last.next) {
                 Some(next) => last = next,
                 // Not a comment after all: it must not swallow the file.
-                None => return line.next,
+                None => {
+                    self.ends_inside.set(true);
+                    return line.next;
+                }
             }
         }
     }

@@ -9,6 +9,6 @@ mod storage;
 mod test;
 
 pub use flow::{Flow, Loop, Node};
-pub use modules::{Found, Module, Modules, Outer, OuterUse};
+pub use modules::{Found, Memo, Module, Modules, Outer, OuterUse, Reach, Through};
 pub use scope::{CommonPlace, Model, Step, Unit, UnitId, Use, Variable};
 pub use storage::{IsArgument, Resolved, Storage, is_shared_name, may_be_changed_by_call};

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use rma_source::Span;
 
 use crate::parse::{
-    Attributes, BaseType, Entity, ExprKind, ImplicitRule, Include, Kind, List, Mark, Name, StatementKind,
-    Symbol, Tree, TypeSpec, UnitKind,
+    Attributes, BaseType, Entity, ExprId, ExprKind, ImplicitRule, Include, Kind, List, Mark, Name,
+    StatementKind, Symbol, Tree, TypeSpec, UnitKind,
 };
 
 /// Index of a unit in its [`Model`].
@@ -98,6 +98,8 @@ pub struct Unit {
     pub variables: HashMap<Symbol, Variable>,
     /// Dummy arguments in order.
     pub dummies: Vec<Symbol>,
+    /// Names that are defined as statement functions.
+    pub statement_functions: Vec<Symbol>,
     /// USE statements.
     pub uses: Vec<Use>,
     /// Included files, by INCLUDE or `#include`. The statements of those that were read are in `body`.
@@ -110,6 +112,8 @@ pub struct Unit {
     pub common_sets: Vec<u32>,
     n_equivalences: u32,
     has_contains: bool,
+    /// A statement stood in it that is executed.
+    is_executing: bool,
 }
 
 /// All units of a file.
@@ -147,6 +151,15 @@ impl Model {
     /// All units with their indices.
     pub fn iter(&self) -> impl Iterator<Item = (UnitId, &Unit)> {
         self.units.iter().enumerate().map(|(i, unit)| (UnitId(i as u32), unit))
+    }
+
+    /// Bytes that it takes, about.
+    pub fn weight(&self) -> usize {
+        let of_unit = |unit: &Unit| {
+            let variables = unit.variables.capacity() * size_of::<(Symbol, Variable)>();
+            size_of::<Unit>() + unit.body.capacity() * size_of::<Step>() + variables
+        };
+        self.units.iter().map(of_unit).sum()
     }
 
     /// The module of that name in this file.
@@ -193,6 +206,7 @@ impl Unit {
             body: Vec::new(),
             variables: HashMap::new(),
             dummies: Vec::new(),
+            statement_functions: Vec::new(),
             uses: Vec::new(),
             includes: Vec::new(),
             is_implicit_none: false,
@@ -200,6 +214,7 @@ impl Unit {
             common_sets: Vec::new(),
             n_equivalences: 0,
             has_contains: false,
+            is_executing: false,
         }
     }
 
@@ -410,6 +425,15 @@ impl Builder<'_> {
         let Some(unit) = self.current() else { return };
         unit.body.push(Step::Statement(i));
         match kind {
+            S::Assignment { target, .. } if !unit.is_executing => {
+                match statement_function(tree, unit, *target) {
+                    Some(name) => unit.statement_functions.push(name),
+                    None => unit.is_executing = true,
+                }
+            }
+            S::Call { .. } | S::IfThen(_) | S::IfStatement(_) | S::Do { .. } | S::Io { .. } => {
+                unit.is_executing = true;
+            }
             S::Contains => unit.has_contains = true,
             S::Entry { dummies, .. } => {
                 for dummy in dummies {
@@ -500,6 +524,15 @@ impl Builder<'_> {
             self.stack.truncate(at);
         }
     }
+}
+
+/// The name that an assignment among the declarations defines as a function: `f(x, y) = …`, where `f` has no bounds.
+fn statement_function(tree: &Tree, unit: &Unit, target: ExprId) -> Option<Symbol> {
+    let ExprKind::Reference { base, args } = tree.expr(target).kind else { return None };
+    let ExprKind::Name(name) = tree.expr(base).kind else { return None };
+    let is_dummy = |&id: &ExprId| matches!(tree.expr(id).kind, ExprKind::Name(_));
+    let is_array = unit.variables.get(&name).is_some_and(|variable| variable.shape.is_some());
+    (!is_array && tree.list(args).iter().all(is_dummy)).then_some(name)
 }
 
 /// The entry that stands for a bare SAVE; no name has this symbol.

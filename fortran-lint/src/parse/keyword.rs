@@ -14,6 +14,7 @@ const KEYWORDS: &[&str] = &[
     "assign",
     "associate",
     "asynchronous",
+    "attributes",
     "automatic",
     "backspace",
     "bind",

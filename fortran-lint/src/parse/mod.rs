@@ -2,7 +2,9 @@
 
 mod cursor;
 mod expr;
+mod headers;
 mod keyword;
+mod relocate;
 mod statement;
 mod tree;
 mod types;
@@ -10,14 +12,24 @@ mod types;
 #[cfg(test)]
 mod shapes;
 #[cfg(test)]
+mod sharing;
+#[cfg(test)]
 mod test;
 
+pub use headers::Headers;
 pub use tree::*;
 
-use crate::form::{DirectiveKind, Form, Item, LOGICAL_LINE_BYTES_MAX, LogicalLine, Macros, Reader, detect};
+use std::sync::Arc;
+
+use rma_source::Span;
+
+use crate::form::{
+    DirectiveKind, Form, Item, LOGICAL_LINE_BYTES_MAX, LogicalLine, Macros, Reader, detect, is_balanced,
+};
 use crate::lex::{Lexer, Token, TokenKind};
 use crate::source::{Origin, Reading, expand};
 use cursor::Cursor;
+use headers::{Before, Fragment, Known};
 
 /// Statements not understood from which on a free-form file is read in fixed form as well.
 const UNKNOWN_MIN: usize = 5;
@@ -28,7 +40,7 @@ pub fn parse_file(path: &str, bytes: &[u8], reading: &Reading) -> (Tree, Form) {
     let parse = |form| {
         let expanded = expand(path, bytes, form, reading);
         let macros = Macros::of_command_line(reading.macros.iter().map(String::as_str));
-        parse_text(&expanded.text, expanded.origin, macros)
+        parse_text(&expanded.text, expanded.origin, macros, Some(&reading.headers))
     };
     if let Some(form) = reading.form_of(path) {
         return (parse(form), form);
@@ -42,7 +54,7 @@ pub fn parse_file(path: &str, bytes: &[u8], reading: &Reading) -> (Tree, Form) {
         // Fixed form takes any line that begins with a `c` for a comment, so that it must be much better.
         Form::Free => (Form::Fixed, n_unknown >= UNKNOWN_MIN && n_unknown * 50 >= tree.statements.len()),
     };
-    if !may_be_other {
+    if !may_be_other || !may_be_read_better(&tree, form, other_form, reading) {
         return (tree, form);
     }
     let other = parse(other_form);
@@ -55,36 +67,31 @@ pub fn parse_file(path: &str, bytes: &[u8], reading: &Reading) -> (Tree, Form) {
     if is_better && is_whole { (other, other_form) } else { (tree, form) }
 }
 
-/// Parses a text in a given form, without what it includes.
-pub fn parse(bytes: &[u8], form: Form) -> Tree {
-    parse_text(bytes, Origin::alone("", form), Macros::default())
+/// Whether something in a text that was not understood might be in the other form. An included file that is no better in
+/// the other form by itself is not worth reading all of the text again, each time that it is included.
+fn may_be_read_better(tree: &Tree, form: Form, other_form: Form, reading: &Reading) -> bool {
+    tree.files_with_unknown().into_iter().any(|file| match file {
+        0 => true,
+        _ => {
+            let bytes = &tree.origin.files[file as usize].bytes;
+            let n_unknown = |form| reading.headers.n_unknown(bytes, form);
+            n_unknown(other_form) < n_unknown(form)
+        }
+    })
 }
 
-fn parse_text(text: &[u8], origin: Origin, macros: Macros) -> Tree {
-    let mut parser = FileParser {
-        tree: Tree::new(origin.clone()),
-        reader: Reader::new(text, &origin.forms, macros),
-        line: LogicalLine::default(),
-        expanded: LogicalLine::default(),
-        tokens: Vec::new(),
-    };
-    while let Some(item) = parser.reader.next(&mut parser.line) {
-        let tree = &mut parser.tree;
-        match item {
-            Item::Statement => parser.statement(),
-            Item::Directive(directive) => match directive.kind {
-                DirectiveKind::If => tree.mark(Mark::If),
-                DirectiveKind::Else => tree.mark(Mark::Else),
-                DirectiveKind::EndIf => tree.mark(Mark::EndIf),
-                DirectiveKind::Include(name) => {
-                    let span = directive.span;
-                    let inclusion = origin.inclusion(span.start);
-                    tree.includes.push((tree.statements.len() as u32, Include { name, inclusion, span }));
-                }
-                DirectiveKind::Other => {}
-            },
-        }
-    }
+/// Parses a text in a given form, without what it includes.
+pub fn parse(bytes: &[u8], form: Form) -> Tree {
+    parse_text(bytes, Origin::alone("", form), Macros::default(), None)
+}
+
+fn parse_text(text: &[u8], origin: Origin, macros: Macros, headers: Option<&Headers>) -> Tree {
+    let forms = origin.forms.clone();
+    let reader = Reader::new(text, &forms, macros);
+    let mut tree = Tree::new(origin);
+    tree.expect(text.len());
+    let mut parser = FileParser::new(tree, reader, text, headers);
+    parser.run();
     parser.tree.shrink();
     parser.tree
 }
@@ -92,13 +99,102 @@ fn parse_text(text: &[u8], origin: Origin, macros: Macros) -> Tree {
 struct FileParser<'a> {
     tree: Tree,
     reader: Reader<'a>,
+    text: &'a [u8],
+    headers: Option<&'a Headers>,
     line: LogicalLine,
     /// The line with the texts of its macros.
     expanded: LogicalLine,
     tokens: Vec<Token>,
 }
 
-impl FileParser<'_> {
+impl<'a> FileParser<'a> {
+    fn new(tree: Tree, reader: Reader<'a>, text: &'a [u8], headers: Option<&'a Headers>) -> FileParser<'a> {
+        FileParser {
+            tree,
+            reader,
+            text,
+            headers,
+            line: LogicalLine::default(),
+            expanded: LogicalLine::default(),
+            tokens: Vec::new(),
+        }
+    }
+
+    fn run(&mut self) {
+        while let Some(item) = self.reader.next(&mut self.line) {
+            let mut may_include = false;
+            match item {
+                Item::Statement => {
+                    self.statement();
+                    let last = self.tree.statements.last();
+                    may_include = last.is_some_and(|last| matches!(last.kind, StatementKind::Include { .. }));
+                }
+                Item::Directive(directive) => match directive.kind {
+                    DirectiveKind::If => self.tree.mark(Mark::If),
+                    DirectiveKind::Else => self.tree.mark(Mark::Else),
+                    DirectiveKind::EndIf => self.tree.mark(Mark::EndIf),
+                    DirectiveKind::Include(name) => {
+                        let span = directive.span;
+                        let inclusion = self.tree.origin.inclusion(span.start);
+                        let at = self.tree.statements.len() as u32;
+                        self.tree.add_include(at, Include { name, inclusion, span });
+                        may_include = true;
+                    }
+                    DirectiveKind::Other => {}
+                },
+            }
+            if may_include && let Some(headers) = self.headers {
+                self.included(headers);
+            }
+        }
+    }
+
+    /// Takes the text that is put in at this place from the ones that were parsed before, if it is among them.
+    fn included(&mut self, headers: &Headers) {
+        let Some(start) = self.reader.position() else { return };
+        let Some(place) = self.tree.origin.put_in_at(start as u32) else { return };
+        let text = &self.text[place.range()];
+        if text.len() < headers::TEXT_BYTES_MIN {
+            return;
+        }
+        let Some(known) = headers.text(text, self.reader.form()) else { return };
+        let before = Before {
+            macros: known.concern(&self.reader.macros),
+            sureness: self.reader.sureness(),
+            has_missing_files: self.tree.has_missing_files(),
+            macro_types: headers::hash_of(self.tree.macro_types().join(",").as_bytes()),
+        };
+        let fragment = match known.meet(before) {
+            Known::New | Known::InPlace => return,
+            Known::Parsed(fragment) => fragment,
+            Known::Once => {
+                let fragment = self.fragment(place, headers).map(Arc::new);
+                headers.learn(&known, before, fragment.clone());
+                let Some(fragment) = fragment else { return };
+                fragment
+            }
+        };
+        let end = place.end as usize;
+        if !self.reader.goes_on_at(end) && self.tree.take_in(&fragment, place.start) {
+            self.reader.pass(end, &fragment.changes);
+        }
+    }
+
+    /// What a part of the text comes to, if that does not depend on what stands behind it.
+    fn fragment(&self, place: Span, headers: &Headers) -> Option<Fragment> {
+        let text = &self.text[place.range()];
+        if !is_balanced(text) {
+            return None;
+        }
+        let reader = self.reader.part(place.end as usize);
+        let mut part = FileParser::new(self.tree.part(), reader, self.text, Some(headers));
+        part.run();
+        part.tree.shrink();
+        let FileParser { tree, reader, .. } = part;
+        let is_whole = reader.is_whole();
+        is_whole.then_some(Fragment { tree, start: place.start, changes: reader.changes })
+    }
+
     /// Parses the statements of the logical line that was read last.
     fn statement(&mut self) {
         let is_optional = self.line.is_optional;

@@ -477,3 +477,41 @@ fn nothing_behind_a_statement_passes_for_a_part_of_it() {
     // Every statement that is understood must fail with two more tokens behind it.
     tokens_are_taken();
 }
+
+#[test]
+fn types_and_attributes_of_others() {
+    free(
+        "WHICH_REAL, intent(in) :: a(n), b\nWHICH_REAL c\nattributes(device) :: a, b\n\
+         attributes(global) subroutine kernel(x)\nend\nattributes(1) = 2\n",
+        expect![[r#"
+            declare a,b [intent(in)] `WHICH_REAL, intent(in) :: a(n), b`
+            declare c [] `WHICH_REAL c`
+            Attribute `attributes(device) :: a, b`
+            Subroutine kernel/1 `attributes(global) subroutine kernel(x)`
+            EndUnit `end`
+            assign attributes `attributes(1) = 2`
+        "#]],
+    );
+    fixed(
+        "@PROCESS OPT(2)\n      X = 1\n",
+        expect![[r#"
+            assign x `X = 1`
+        "#]],
+    );
+}
+
+#[test]
+fn lines_of_templates() {
+    free(
+        "#:include 'x.fypp'\n  #:for k, t in LIST\n  subroutine sum_${k}$(a, n)\n    ${t}$, intent(in) :: a(:)\n    #:if k == 1 &\n      and n\n    \
+         a(${n}$) = 1.0_${k}$\n    #:else\n    x = 2\n    #:endif\n    @:assert(n)\n    call f(a, &\n  #! why\n    b)\n  end subroutine sum_${k}$\n  #:endfor\n",
+        expect![[r#"
+            Subroutine sum_fypp/2 `subroutine sum_${k}$(a, n)`
+            declare a [intent(in)] `${t}$, intent(in) :: a(:)`
+            assign a `a(${n}$) = 1.0_${k}$`
+            assign x `x = 2`
+            call f/2 `call f(a, &|  #! why|    b)`
+            EndUnit `end subroutine sum_${k}$`
+        "#]],
+    );
+}

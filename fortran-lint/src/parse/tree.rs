@@ -1,6 +1,7 @@
 //! The tolerant tree of one file: statements in order, expressions in one arena. Never knows what a name means.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 
 use rma_source::Span;
 
@@ -13,8 +14,36 @@ pub struct Symbol(pub u32);
 /// All names of a file.
 #[derive(Default, Debug)]
 pub struct Symbols {
-    index: HashMap<Box<str>, Symbol>,
+    index: HashMap<Box<str>, Symbol, BuildHasherDefault<Quick>>,
     names: Vec<Box<str>>,
+}
+
+/// A hash that takes little time for short names.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Quick(u64);
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0 ^ u64::from_le_bytes(word)).wrapping_mul(FACTOR).rotate_left(29);
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write(&number.to_le_bytes());
+    }
+
+    fn write_u8(&mut self, _: u8) {
+        // The end of a text: names alone are hashed.
+    }
+
+    fn finish(&self) -> u64 {
+        // The table takes the low bits for the place and the high ones for the tag.
+        self.0 ^ (self.0 >> 32)
+    }
 }
 
 impl Symbols {
@@ -27,6 +56,21 @@ impl Symbols {
         self.names.push(name.into());
         self.index.insert(name.into(), symbol);
         symbol
+    }
+
+    /// All names, in the order of their symbols.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| &**name)
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// The symbol of a name that the file uses.
@@ -63,6 +107,12 @@ pub struct ExprId(pub u32);
 pub struct List {
     start: u32,
     length: u32,
+}
+
+impl List {
+    pub(super) fn moved(self, by: u32) -> List {
+        List { start: self.start + by, length: self.length }
+    }
 }
 
 /// An expression with its place.
@@ -665,6 +715,9 @@ pub struct Tree {
     pub reasons: HashMap<u32, Box<str>>,
     exprs: Vec<Expr>,
     lists: Vec<ExprId>,
+    has_missing_files: bool,
+    /// Names that were seen to stand for types although nothing defines them.
+    macro_types: Vec<Box<str>>,
 }
 
 impl Tree {
@@ -679,7 +732,62 @@ impl Tree {
             reasons: HashMap::new(),
             exprs: Vec::new(),
             lists: Vec::new(),
+            has_missing_files: false,
+            macro_types: Vec::new(),
         }
+    }
+
+    /// Notes that a name stands for a type although nothing defines it.
+    pub(super) fn note_macro_type(&mut self, name: &str) {
+        if !self.is_macro_type(name) {
+            self.macro_types.push(name.into());
+        }
+    }
+
+    /// Whether a name was seen to stand for a type.
+    pub(super) fn is_macro_type(&self, name: &str) -> bool {
+        self.macro_types.iter().any(|own| **own == *name)
+    }
+
+    /// Names that were seen to stand for types.
+    pub(super) fn macro_types(&self) -> &[Box<str>] {
+        &self.macro_types
+    }
+
+    /// A tree for a part of this one's text, which knows of the files that are missing.
+    pub(super) fn part(&self) -> Tree {
+        Tree {
+            has_missing_files: self.has_missing_files,
+            macro_types: self.macro_types.clone(),
+            ..Tree::new(self.origin.clone())
+        }
+    }
+
+    /// Notes an `#include` line before the statement with that index.
+    pub(super) fn add_include(&mut self, at: u32, include: Include) {
+        self.has_missing_files |= include.inclusion == Inclusion::Missing;
+        self.includes.push((at, include));
+    }
+
+    pub(super) fn n_exprs(&self) -> u32 {
+        self.exprs.len() as u32
+    }
+
+    pub(super) fn n_list_items(&self) -> u32 {
+        self.lists.len() as u32
+    }
+
+    /// Adds all expressions of another tree, changed as the functions say.
+    pub(super) fn take_exprs(
+        &mut self,
+        from: &Tree,
+        kind: impl Fn(ExprKind) -> ExprKind,
+        span: impl Fn(Span) -> Span,
+        n_before: u32,
+    ) {
+        self.exprs
+            .extend(from.exprs.iter().map(|expr| Expr { kind: kind(expr.kind), span: span(expr.span) }));
+        self.lists.extend(from.lists.iter().map(|id| ExprId(id.0 + n_before)));
     }
 
     /// Adds a mark before the next statement; a condition around nothing leaves no trace.
@@ -698,7 +806,7 @@ impl Tree {
 
     /// Whether a file that may define macros was not found so far.
     pub(super) fn has_missing_files(&self) -> bool {
-        self.includes.iter().any(|(_, include)| include.inclusion == Inclusion::Missing)
+        self.has_missing_files
     }
 
     /// Says of the INCLUDE lines from `from` on whether their files were read.
@@ -715,6 +823,32 @@ impl Tree {
         self.statements.shrink_to_fit();
         self.exprs.shrink_to_fit();
         self.lists.shrink_to_fit();
+    }
+
+    /// Bytes that it takes, about: what statements hold beside themselves is guessed.
+    pub fn weight(&self) -> usize {
+        /// What a list of names or an entry of a table takes.
+        const PIECE: usize = 48;
+        let statements = self.statements.len() * (size_of::<Statement>() + PIECE);
+        let exprs = self.exprs.len() * size_of::<Expr>() + self.lists.len() * size_of::<ExprId>();
+        statements + exprs + (self.symbols.len() + self.marks.len() + self.includes.len()) * PIECE * 2
+    }
+
+    /// Takes room for the tree of so many bytes of text.
+    pub(super) fn expect(&mut self, n_bytes: usize) {
+        self.statements.reserve(n_bytes / 96);
+        self.exprs.reserve(n_bytes / 24);
+        self.lists.reserve(n_bytes / 32);
+    }
+
+    /// The files in which statements were not understood.
+    pub(super) fn files_with_unknown(&self) -> BTreeSet<u32> {
+        if self.reasons.is_empty() {
+            return BTreeSet::new();
+        }
+        let unknown =
+            self.statements.iter().filter(|statement| matches!(statement.kind, StatementKind::Unknown));
+        unknown.map(|statement| self.origin.place(statement.span).file).collect()
     }
 
     /// How many statements were not understood.

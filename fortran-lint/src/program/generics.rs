@@ -8,9 +8,6 @@ use super::procedures::{Home, ProcedureId, Procedures};
 use crate::model::{Model, Modules, OuterUse, UnitId};
 use crate::parse::{Attributes, BaseType, StatementKind, Symbol, Tree};
 
-/// USE goes no further than this through modules that hand names on.
-const USE_DEPTH_MAX: usize = 16;
-
 /// A generic interface.
 #[derive(Clone, Debug)]
 struct Generic {
@@ -24,6 +21,7 @@ struct Generic {
 /// A name that is bound to a type.
 #[derive(Clone, Debug)]
 struct Binding {
+    file: u32,
     type_name: Box<str>,
     module: Option<Box<str>>,
     procedures: Vec<Box<str>>,
@@ -49,7 +47,7 @@ pub struct Generics {
 }
 
 impl Generics {
-    /// Adds those of one file. Files are added in the order of the input.
+    /// Adds those of the file with that place in the input; files come in any order.
     pub fn add(&mut self, file: u32, tree: &Tree, model: &Model) {
         for used in model.units.iter().flat_map(|unit| &unit.uses) {
             let renamed = used.names.iter().filter(|(local, original)| local != original);
@@ -87,7 +85,7 @@ impl Generics {
                 }
                 StatementKind::TypeDefinition(Some(own)) => {
                     let end = end_of(tree, i, |kind| matches!(kind, StatementKind::EndType));
-                    self.bind(tree, i + 1..end, &name(own.symbol), module.as_deref());
+                    self.bind(file, tree, i + 1..end, &name(own.symbol), module.as_deref());
                     i = end;
                 }
                 _ => {}
@@ -97,7 +95,14 @@ impl Generics {
     }
 
     /// What a type definition binds to its names.
-    fn bind(&mut self, tree: &Tree, range: std::ops::Range<usize>, type_name: &str, module: Option<&str>) {
+    fn bind(
+        &mut self,
+        file: u32,
+        tree: &Tree,
+        range: std::ops::Range<usize>,
+        type_name: &str,
+        module: Option<&str>,
+    ) {
         let name = |symbol: Symbol| -> Box<str> { tree.symbols.name(symbol).into() };
         let mut is_behind_contains = false;
         let mut own: HashMap<Box<str>, (Vec<Box<str>>, bool)> = HashMap::new();
@@ -129,6 +134,7 @@ impl Generics {
         own.sort();
         for (bound, (procedures, passes_object)) in own {
             self.bindings.entry(bound).or_default().push(Binding {
+                file,
                 type_name: type_name.into(),
                 module: module.map(Into::into),
                 procedures,
@@ -154,23 +160,31 @@ impl Generics {
 
     fn in_use<'a>(
         &'a self,
-        modules: &Modules,
+        modules: &'a Modules,
         used: &OuterUse,
         local: &str,
-        depth: usize,
+        seen: &mut HashSet<(Box<str>, Box<str>)>,
         found: &mut Vec<&'a Generic>,
     ) {
         let Some(original) = used.original(local) else { return };
-        let all = self.by_name.get(original).map_or(&[][..], Vec::as_slice);
-        found.extend(all.iter().filter(|generic| generic.module.as_deref() == Some(&*used.module)));
-        if depth == 0 {
-            return;
-        }
-        for module in modules.named(&used.module) {
-            for inner in &module.uses {
-                self.in_use(modules, inner, original, depth - 1, found);
+        let mut queue: Vec<(Box<str>, Box<str>)> = vec![(used.module.clone(), original.into())];
+        while let Some((module, name)) = queue.pop() {
+            let all = self.by_name.get(&name).map_or(&[][..], Vec::as_slice);
+            found.extend(all.iter().filter(|generic| generic.module.as_deref() == Some(&*module)));
+            for inner in modules.named(&module).iter().flat_map(|module| &module.uses) {
+                let Some(original) = inner.original(&name) else { continue };
+                let next = (inner.module.clone(), Box::from(original));
+                if seen.insert(next.clone()) {
+                    queue.push(next);
+                }
             }
         }
+    }
+
+    /// Puts the generics of one name into the order of the input, once all are here.
+    pub fn settle(&mut self) {
+        self.by_name.values_mut().for_each(|all| all.sort_by_key(|generic| (generic.file, generic.unit.0)));
+        self.bindings.values_mut().for_each(|all| all.sort_by_key(|binding| binding.file));
     }
 
     /// The procedures that are bound to a name of a type. Where the type is not known it must be the only one that has
@@ -213,12 +227,13 @@ impl Program {
     ) -> Vec<ProcedureId> {
         let all = self.generics.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let mut next = Some(unit);
+        let mut seen = HashSet::new();
         while let Some(id) = next {
             let here = model.unit(id);
             let own = all.iter().filter(|generic| generic.file == file && generic.unit == id);
             let mut found: Vec<&Generic> = own.collect();
             for used in here.outer_uses(tree) {
-                self.generics.in_use(&self.modules, &used, name, USE_DEPTH_MAX, &mut found);
+                self.generics.in_use(&self.modules, &used, name, &mut seen, &mut found);
             }
             if !found.is_empty() {
                 let mut ids: Vec<ProcedureId> = found

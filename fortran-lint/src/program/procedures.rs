@@ -2,11 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Model, Modules, OuterUse, Step, UnitId};
+use crate::model::{Memo, Model, Modules, OuterUse, Reach, Step, UnitId};
 use crate::parse::{Attributes, Name, StatementKind, Symbol, Tree, UnitKind};
-
-/// USE goes no further than this through modules that hand procedures on.
-const USE_DEPTH_MAX: usize = 16;
 
 /// One procedure of the run: a file by its place in the input, and a unit of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -33,12 +30,21 @@ pub enum Home {
 }
 
 /// All procedures of a run.
-#[derive(Clone, Default, Debug)]
+#[derive(Default, Debug)]
 pub struct Procedures {
     by_name: HashMap<Box<str>, Vec<(ProcedureId, Home)>>,
     /// Functions that call something, so that they may do more than compute a value.
     acting: HashSet<Box<str>>,
-    folders: Vec<Box<str>>,
+    folders: HashMap<u32, Box<str>>,
+    homes: Memo<OuterHome>,
+}
+
+/// Where a name that comes by USE is at home, and what it is called there.
+#[derive(Clone, Debug)]
+enum OuterHome {
+    Module(Box<str>, Box<str>),
+    /// Declared in a module and written down in a submodule.
+    Submodule(Box<str>),
 }
 
 /// What is known about the procedure that a name means.
@@ -51,10 +57,9 @@ pub enum Seen {
 }
 
 impl Procedures {
-    /// Adds the procedures of one file. Files are added in the order of the input.
-    pub fn add(&mut self, path: &str, tree: &Tree, model: &Model) {
-        let file = self.folders.len() as u32;
-        self.folders.push(path.rsplit_once('/').map_or("", |(folder, _)| folder).into());
+    /// Adds the procedures of the file with that place in the input; files come in any order.
+    pub fn add(&mut self, file: u32, path: &str, tree: &Tree, model: &Model) {
+        self.folders.insert(file, path.rsplit_once('/').map_or("", |(folder, _)| folder).into());
         for (id, unit) in model.iter() {
             let is_procedure =
                 matches!(unit.kind, UnitKind::Subroutine | UnitKind::Function | UnitKind::ModuleProcedure);
@@ -84,6 +89,14 @@ impl Procedures {
                 self.acting.insert(tree.symbols.name(name.symbol).into());
             }
             self.push(tree, name, ProcedureId { file, unit: id.0, entry: 0 }, home);
+        }
+    }
+
+    /// Puts the procedures of one name into the order of the input, once all are here.
+    pub fn settle(&mut self, modules: &mut Modules) {
+        for (name, all) in &mut self.by_name {
+            all.sort_by_key(|(id, _)| *id);
+            modules.tell_apart(name);
         }
     }
 
@@ -133,9 +146,8 @@ impl Procedures {
                 return Seen::Procedure(ProcedureId { file, unit: inner.0, entry: 0 });
             }
             for used in here.outer_uses(tree) {
-                match self.in_use(modules, file, &used, text, USE_DEPTH_MAX) {
-                    Some(found) => return found,
-                    None => continue,
+                if let Some(found) = self.in_use(modules, file, &used, text) {
+                    return found;
                 }
             }
             next = here.parent;
@@ -154,36 +166,27 @@ impl Procedures {
     }
 
     /// `None` when the name does not come through this USE.
-    fn in_use(
-        &self,
-        modules: &Modules,
-        file: u32,
-        used: &OuterUse,
-        local: &str,
-        depth: usize,
-    ) -> Option<Seen> {
+    fn in_use(&self, modules: &Modules, file: u32, used: &OuterUse, local: &str) -> Option<Seen> {
         let original = used.original(local)?;
-        let is_of_module = |home: &Home| matches!(home, Home::Module(module) if *module == used.module);
-        if self.by_name.get(original).is_some_and(|all| all.iter().any(|(_, home)| is_of_module(home))) {
-            return Some(self.seen(file, original, is_of_module));
-        }
-        if depth == 0 {
-            return None;
-        }
-        for module in modules.named(&used.module) {
-            for inner in &module.uses {
-                if let Some(found) = self.in_use(modules, file, inner, original, depth - 1) {
-                    return Some(found);
-                }
+        let homes = |name: &str| self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let at_home = |module: &str, name: &str| {
+            let all = homes(name);
+            if all.iter().any(|(_, home)| matches!(home, Home::Module(own) if **own == *module)) {
+                return Some(OuterHome::Module(module.into(), name.into()));
             }
+            let n_submodules = all.iter().filter(|(_, home)| *home == Home::Submodule).count();
+            (n_submodules == 1 && !modules.named(module).is_empty())
+                .then(|| OuterHome::Submodule(name.into()))
+        };
+        match modules.reach(&used.module, original, &self.homes, &OuterUse::original, &at_home) {
+            Reach::Found(OuterHome::Module(module, name)) => {
+                Some(self.seen(file, &name, |home| matches!(home, Home::Module(own) if *own == module)))
+            }
+            Reach::Found(OuterHome::Submodule(name)) => {
+                Some(self.seen(file, &name, |home| *home == Home::Submodule))
+            }
+            Reach::Absent | Reach::Unknown => None,
         }
-        // Declared in the module, written down in a submodule.
-        let is_seen = !modules.named(&used.module).is_empty();
-        let has_one = self
-            .by_name
-            .get(original)
-            .is_some_and(|all| all.iter().filter(|(_, home)| *home == Home::Submodule).count() == 1);
-        (is_seen && has_one).then(|| self.seen(file, original, |home| *home == Home::Submodule))
     }
 
     /// The only procedure of a name with such a home; of several, the only one in the caller's folder.
@@ -191,7 +194,7 @@ impl Procedures {
         let all = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let fitting: Vec<ProcedureId> =
             all.iter().filter(|(_, home)| wanted(home)).map(|(id, _)| *id).collect();
-        let folder = |file: u32| self.folders.get(file as usize);
+        let folder = |file: u32| self.folders.get(&file);
         let near: Vec<ProcedureId> =
             fitting.iter().copied().filter(|id| folder(id.file) == folder(file)).collect();
         match (fitting.as_slice(), near.as_slice()) {

@@ -4,7 +4,7 @@ use rma_source::{FileId, LineColumn, SourceMap, Span};
 use serde::Serialize;
 
 use super::Summary;
-use crate::check::FileReport;
+use crate::check::{self, FileReport};
 use crate::finding::Finding;
 use crate::rules::ADVICE_COMMAND;
 
@@ -73,14 +73,14 @@ pub fn document(reports: &[FileReport], summary: &Summary, show: Skipped) -> Str
     let mut findings = Vec::new();
     let mut skipped = Vec::new();
     for report in reports {
-        if report.findings.is_empty() && report.skipped.is_empty() {
-            continue;
+        if !report.findings.is_empty() {
+            let map = report.sources();
+            findings.extend(report.findings.iter().map(|finding| one(&map, finding)));
         }
-        let map = report.sources();
-        findings.extend(report.findings.iter().map(|finding| one(&map, finding)));
         skipped.extend(report.skipped.iter().map(|skipped| {
-            let place = JsonPlace::new(&map, skipped.file, skipped.span.start);
-            JsonSkipped { place, reason: &skipped.reason }
+            let check::Skipped { path, line, column, reason, .. } = skipped;
+            let place = JsonPlace { path: path.to_string(), line: *line, column: *column };
+            JsonSkipped { place, reason }
         }));
     }
     let document = Document {

@@ -42,19 +42,10 @@ fn diagnostic(finding: &Finding) -> Diagnostic {
 /// Statements that were not understood and included files that were not found, one a line.
 pub fn skipped(reports: &[FileReport]) -> String {
     let mut out = String::new();
-    for report in reports.iter().filter(|report| !(report.skipped.is_empty() && report.missing.is_empty())) {
-        let map = report.sources();
+    for report in reports {
         let mut add = |skipped: &Skipped, what: &str| {
-            let Some(file) = map.get(skipped.file) else { return };
-            let place = file.line_column(skipped.span.start as usize);
-            let first = file.slice(skipped.span).lines().next().unwrap_or_default().trim();
-            let Skipped { reason, .. } = skipped;
-            out.push_str(&format!(
-                "{}:{}:{}: {what}: {first} ({reason})\n",
-                file.path(),
-                place.line,
-                place.column
-            ));
+            let Skipped { path, line, column, text, reason } = skipped;
+            out.push_str(&format!("{path}:{line}:{column}: {what}: {text} ({reason})\n"));
         };
         for skipped in &report.skipped {
             add(skipped, "skipped");

@@ -17,6 +17,9 @@
 //! gfortran 12 removes the first store from -O1 on: nothing that it sees reads it. A store that is only late may
 //! destroy what a remote put has written in the meantime. Code that is right by luck of one compiler is not portable.
 //!
+//! An offer of Put/Get/Offer opens the memory that it names. Where that is what a Cray pointer leads to, it may be a variable
+//! that has another name here, and of pointees the compiler assumes that they are nothing else.
+//!
 //! Of two stores to the same element with one fence between them only the second counts: a transfer in between would
 //! be an error of its own. Where every transfer in sight puts into the window and a sync call follows the closing
 //! synchronization on every way, the store cannot be lost, and nothing is reported.
@@ -34,12 +37,14 @@ use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, is_store, level, others, propose, relate, relate_declaration, shown,
 };
-use crate::dataflow::{Analysis, EventKind, Step, Window};
+use crate::dataflow::{Analysis, EventKind, Memory, Step, Window};
 use crate::finding::{Finding, Level};
+use crate::model::{Step as BodyStep, Storage};
 use crate::mpi::{Class, Part};
-use crate::parse::ExprId;
+use crate::parse::{ExprId, ExprKind, StatementKind, Symbol};
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
+    check_offers(a, out);
     for window in &a.windows {
         if !a.is_unsafe(window.variable) {
             continue;
@@ -51,6 +56,75 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
             }
         }
     }
+}
+
+/// Offers of memory that a variable of this unit is as well.
+fn check_offers(a: &Analysis<'_>, out: &mut Vec<Finding>) {
+    for operation in &a.operations {
+        let offers = operation.is_offer || a.class_of(operation.call) == Some(Class::Offer);
+        if !offers || a.resolve(operation.variable).storage != Storage::Pointee {
+            continue;
+        }
+        for variable in under_pointee(a, operation.variable) {
+            if !a.is_unsafe(variable) {
+                continue;
+            }
+            let memory = Memory::whole(variable);
+            let stores = a.events.iter().enumerate().filter(|(_, event)| is_store(a, event, memory));
+            let missed: Vec<u32> = stores
+                .map(|(i, _)| i as u32)
+                .filter(|&store| reaches(a, store, operation.call, memory))
+                .collect();
+            if !missed.is_empty() {
+                out.push(report(a, variable, operation.call, operation.call, &missed));
+            }
+        }
+    }
+}
+
+/// Whether a store may still be in a register when a call is made.
+fn reaches(a: &Analysis<'_>, store: u32, call: u32, memory: Memory) -> bool {
+    let mut is_reached = false;
+    a.walk(store, |i, event| {
+        is_reached |= matches!(event.kind, EventKind::Call(own) if own == call);
+        match a.shields_store(event, memory) || (i != store && is_store(a, event, memory)) {
+            true => Step::Stop,
+            false => Step::On,
+        }
+    });
+    is_reached
+}
+
+/// The variables whose addresses the Cray pointer of a pointee is given.
+fn under_pointee(a: &Analysis<'_>, pointee: Symbol) -> Vec<Symbol> {
+    let tree = a.file.tree;
+    let statements = || {
+        a.unit.body.iter().filter_map(|step| match step {
+            BodyStep::Statement(i) => Some(&tree.statements[*i as usize].kind),
+            BodyStep::Mark(_) => None,
+        })
+    };
+    let is_pointer = |name: Symbol| {
+        statements().any(|kind| match kind {
+            StatementKind::CrayPointer(pairs) => {
+                pairs.iter().any(|(pointer, entity)| pointer.symbol == name && entity.name.symbol == pointee)
+            }
+            _ => false,
+        })
+    };
+    let mut found: Vec<Symbol> = statements()
+        .filter_map(|kind| {
+            let StatementKind::Assignment { target, value } = kind else { return None };
+            let ExprKind::Name(pointer) = tree.expr(*target).kind else { return None };
+            let ExprKind::Reference { base, args } = tree.expr(*value).kind else { return None };
+            let is_address = matches!(tree.expr(base).kind, ExprKind::Name(name) if a.name(name) == "loc");
+            let place = tree.list(args).first().copied()?;
+            (is_address && is_pointer(pointer)).then(|| tree.root(place))?
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
 }
 
 fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
@@ -92,7 +166,7 @@ fn check_window(a: &Analysis<'_>, window: &Window) -> Vec<Finding> {
             }
         });
     }
-    missed.iter().map(|(&call, stores)| report(a, window, call, stores)).collect()
+    missed.iter().map(|(&call, stores)| report(a, variable, window.call, call, stores)).collect()
 }
 
 fn moves(a: &Analysis<'_>, call: u32, window: &Window) -> bool {
@@ -148,8 +222,7 @@ fn cannot_be_missed(a: &Analysis<'_>, window: &Window, store: u32, place: ExprId
     !reaches_end && !is_repeated
 }
 
-fn report(a: &Analysis<'_>, window: &Window, opening: u32, stores: &[u32]) -> Finding {
-    let variable = window.variable;
+fn report(a: &Analysis<'_>, variable: Symbol, given: u32, opening: u32, stores: &[u32]) -> Finding {
     let name = a.name(variable);
     let last = stores.iter().copied().max().unwrap_or_default();
     let span = a.events[last as usize].span;
@@ -160,11 +233,10 @@ fn report(a: &Analysis<'_>, window: &Window, opening: u32, stores: &[u32]) -> Fi
     );
     let mut found =
         finding(a, "FR08", level(a, variable, Level::Error, OnDummy::Warn), variable, span, message);
-    relate(
-        &mut found,
-        a.calls[window.call as usize].span,
-        format!("{} opens `{name}` to others", shown(a, window.call)),
-    );
+    if given != opening {
+        let message = format!("{} opens `{name}` to others", shown(a, given));
+        relate(&mut found, a.calls[given as usize].span, message);
+    }
     relate(
         &mut found,
         a.calls[opening as usize].span,

@@ -26,7 +26,7 @@
 use super::support::{
     OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
 };
-use crate::dataflow::{Analysis, EventKind, Memory, Step};
+use crate::dataflow::{Analysis, Event, EventKind, Memory, PassedTo, Step};
 use crate::finding::{Finding, Level};
 use crate::model::Step as BodyStep;
 use crate::mpi::{Class, Part};
@@ -82,11 +82,16 @@ fn shared_with(a: &Analysis<'_>, arg: ExprId) -> Vec<Symbol> {
 
 fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Option<Finding> {
     let registered = a.calls[registration as usize].event;
+    let memory = Memory::whole(variable);
     let callers = a.calls_behind(registered, |call| call.event != registered);
     let mut reads: Vec<(u32, u32)> = Vec::new();
     for call in callers {
+        // Behind a call with the variable as its argument it is loaded again, whatever ran in there.
+        if a.events.iter().any(|event| is_argument_of(event, call) && a.shields_load(event, memory)) {
+            continue;
+        }
         a.walk(a.calls[call as usize].event, |i, event| {
-            if a.shields_load(event, Memory::whole(variable)) {
+            if a.shields_load(event, memory) {
                 return Step::Stop;
             }
             if matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable)
@@ -117,4 +122,11 @@ fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Opti
     explain(a, &mut found, variable, Side::Load, registered);
     propose(a, &mut found, variable, "before each read");
     Some(found)
+}
+
+fn is_argument_of(event: &Event, call: u32) -> bool {
+    match event.kind {
+        EventKind::Pass { to: PassedTo::User(own) | PassedTo::Library(own, _), .. } => own == call,
+        _ => false,
+    }
 }

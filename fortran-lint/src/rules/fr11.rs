@@ -29,6 +29,7 @@
 //! - With `use mpi` and `use mpi_f08`: ASYNCHRONOUS for the buffer.
 //! - An opaque call with the buffer behind the wrapper.
 
+use super::repair;
 use super::support::{finding, is_load, relate, relate_declaration, shown};
 use crate::dataflow::{Analysis, Memory, Phase, Step};
 use crate::finding::{Finding, Level};
@@ -89,7 +90,9 @@ fn check_ends(a: &Analysis<'_>, memory: Memory, ends: &[u32], out: &mut Vec<Find
         );
         relate_declaration(a, &mut found, variable);
         found.remedies.push(format!("declare COMMON /{block}/ in {} as well", shown(a, end)));
-        found.remedies.push(format!("declare `{name}` VOLATILE"));
+        if repair::has_attributes(a) {
+            found.remedies.push(format!("declare `{name}` VOLATILE"));
+        }
         if !out
             .iter()
             .any(|other| other.rule == "FR11" && other.span == span && other.variable == found.variable)

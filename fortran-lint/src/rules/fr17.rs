@@ -166,7 +166,9 @@ fn report(a: &Analysis<'_>, event: &Event, watch: &Watch) -> Finding {
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, 0);
     repair::declare_volatile(a, &mut found, variable);
-    found.remedies.push(format!("declare `{name}` VOLATILE"));
+    if repair::has_attributes(a) {
+        found.remedies.push(format!("declare `{name}` VOLATILE"));
+    }
     found.remedies.push(format!(
         "call an empty external routine, compiled apart, with `{name}` as its argument in the loop"
     ));

@@ -137,7 +137,7 @@ pub const RULES: &[Rule] = &[
     rule!("FR09", "callback-state-in-register", "error", "fr09.rs", fr09::check),
     rule!("FR10", "offered-memory-used-after-wait", "warning", "fr10.rs", fr10::check),
     rule!("FR11", "common-hidden-from-wrapper", "warning", "fr11.rs", fr11::check),
-    rule!("FR12", "volatile-outside-standard", "note", "fr12.rs", fr12::check),
+    rule!("FR12", "remedy-outside-standard", "note", "fr12.rs", fr12::check),
     rule!("FR13", "dummy-routine-in-application", "fr13.rs"),
     rule!("FR14", "misplaced-dummy-routine", "fr14.rs"),
     rule!("FR15", "buffer-touched-while-open", "error", "fr15.rs", fr15::check),

@@ -7,6 +7,7 @@ use crate::dataflow::Analysis;
 use crate::finding::{Action, Finding, Repair};
 use crate::model::{Step, Storage, Unit, UnitId};
 use crate::mpi::Binding;
+use crate::options::Standard;
 use crate::parse::{Attributes, ExprId, ExprKind, Statement, StatementKind, Symbol, UnitKind};
 
 /// The attribute that is enough for a variable that calls change, and costs least.
@@ -34,6 +35,11 @@ pub(super) fn declare(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol)
     // A caller without an explicit interface must not pass anything to a dummy argument with such an attribute.
     let is_bare_dummy = a.resolve(variable).storage == Storage::Dummy && owner.parent.is_none();
     match a.binding {
+        Binding::UseMpi | Binding::F08 if !has_attributes(a) => {
+            if may_be_common(a, variable, owner) {
+                add(Action::Common(block_name(a, variable, owner)));
+            }
+        }
         Binding::UseMpi | Binding::F08 if !is_bare_dummy => {
             add(Action::Declare(CHEAP));
             add(Action::Declare(STRICT));
@@ -48,13 +54,18 @@ pub(super) fn declare(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol)
     }
 }
 
+/// Whether the standard asked for has the attributes that keep variables in memory.
+pub(super) fn has_attributes(a: &Analysis<'_>) -> bool {
+    a.file.options.standard >= Standard::F2003
+}
+
 /// Adds the edit that makes every access count, for a loop without calls.
 pub(super) fn declare_volatile(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol) {
     let Some((places, owner)) = declarations(a, variable) else { return };
     // As above; a pointer is no actual argument of a call without an interface.
     let is_bare_argument = matches!(a.binding, Binding::Mpif | Binding::Unknown)
         && !a.resolve(variable).attributes.has(Attributes::POINTER);
-    if is_bare_argument {
+    if is_bare_argument || !has_attributes(a) {
         return;
     }
     let is_dummy = a.resolve(variable).storage == Storage::Dummy;

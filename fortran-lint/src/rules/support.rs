@@ -99,9 +99,9 @@ pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
         resolved.attributes.has(Attributes::ALLOCATABLE) || resolved.attributes.has(Attributes::POINTER);
     let is_dummy = resolved.storage == Storage::Dummy;
     // With an implicit interface some compilers refuse an actual argument that is VOLATILE or ASYNCHRONOUS.
-    let has_interface = matches!(a.binding, Binding::UseMpi | Binding::F08);
+    let has_attributes = matches!(a.binding, Binding::UseMpi | Binding::F08) && repair::has_attributes(a);
     let mut add = |text: String| finding.remedies.push(text);
-    if has_interface {
+    if has_attributes {
         add(match is_dummy {
             true => format!("declare `{name}` ASYNCHRONOUS, here and in the caller"),
             false => format!("declare `{name}` ASYNCHRONOUS"),
@@ -113,7 +113,7 @@ pub(super) fn propose(a: &Analysis<'_>, finding: &mut Finding, variable: Symbol,
     if !is_dummy {
         add(format!("make `{name}` a module variable"));
     }
-    if has_interface {
+    if has_attributes {
         add(format!("declare `{name}` VOLATILE, which slows down every access"));
     }
     // MPICH 4.0 has an MPI_F_SYNC_REG for the older bindings that writes through a second argument.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rma_source::Span;
 
 use super::search::{find, normal};
-use super::{Origin, Reading, Segment, SourceText};
-use crate::form::{Form, detect_included};
+use super::{Origin, ReadLine, Reading, Segment, SourceText};
+use crate::form::{Form, form_beside};
 
 /// Deepest nesting of included files.
 const DEPTH_MAX: usize = 64;
@@ -68,6 +68,9 @@ impl Expander<'_> {
         let mut n_dead = 0usize;
         while let Some(line) = lines.next() {
             let text = &bytes[line.range()];
+            if !matches!(text.trim_ascii_start().first(), Some(b'#' | b'i' | b'I')) {
+                continue;
+            }
             let name = match directive(text) {
                 Some((b"if", rest)) if n_dead > 0 || is_zero(rest) => {
                     n_dead += 1;
@@ -95,7 +98,9 @@ impl Expander<'_> {
             self.copy(bytes, kept, lines.at, file, form);
             kept = lines.at;
             let start = self.text.len() - (lines.at - line.start as usize);
-            self.origin.read.push(Span::new(start, start + line.len()));
+            let number = self.origin.read.len();
+            let line = Span::new(start, start + line.len());
+            self.origin.read.push(ReadLine { line, text: Span::at(line.end as usize) });
             if self.text.last().is_some_and(|byte| !matches!(byte, b'\n' | b'\r')) {
                 self.text.push(b'\n');
             }
@@ -105,12 +110,14 @@ impl Expander<'_> {
             if is_guarded(&included) {
                 self.guarded.insert(path.clone());
             }
-            let form = detect_included(&included, form);
+            let form = form_beside(self.reading.headers.score(&included), form);
             let i = self.number(&path, &included);
+            let begin = self.text.len();
             self.file(&included, i, &path, form);
             if self.text.last().is_some_and(|byte| !matches!(byte, b'\n' | b'\r')) {
                 self.text.push(b'\n');
             }
+            self.origin.read[number].text = Span::new(begin, self.text.len());
         }
         if !self.origin.read.is_empty() || file > 0 {
             self.copy(bytes, kept, bytes.len(), file, form);
@@ -174,7 +181,7 @@ impl Iterator for Lines<'_> {
 
     fn next(&mut self) -> Option<Span> {
         let rest = self.bytes.get(self.at..).filter(|rest| !rest.is_empty())?;
-        let length = rest.iter().position(|&byte| byte == b'\n' || byte == b'\r').unwrap_or(rest.len());
+        let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
         let ending = match &rest[length..] {
             [b'\r', b'\n', ..] => 2,
             [_, ..] => 1,

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use rma_source::Span;
 
 use crate::form::Form;
+use crate::parse::Headers;
 
 /// Where included files come from.
 pub trait Files: Debug + RefUnwindSafe + Send + Sync {
@@ -68,6 +69,8 @@ pub struct Reading {
     pub macros: Vec<String>,
     /// Where included files come from.
     pub files: Arc<dyn Files>,
+    /// What was parsed of included texts.
+    pub headers: Arc<Headers>,
 }
 
 impl Default for Reading {
@@ -78,6 +81,7 @@ impl Default for Reading {
             include_paths: Vec::new(),
             macros: Vec::new(),
             files: Arc::new(InMemory::default()),
+            headers: Arc::default(),
         }
     }
 }
@@ -188,7 +192,15 @@ pub struct Origin {
     pub forms: Vec<(u32, Form)>,
     segments: Vec<Segment>,
     /// Lines that include a file which was read.
-    read: Vec<Span>,
+    read: Vec<ReadLine>,
+}
+
+/// A line that includes a file.
+#[derive(Clone, Copy, Debug)]
+struct ReadLine {
+    line: Span,
+    /// The text that was put in behind it.
+    text: Span,
 }
 
 impl Origin {
@@ -218,11 +230,23 @@ impl Origin {
 
     /// Whether the file that the line at `at` includes stands behind it.
     pub fn inclusion(&self, at: u32) -> Inclusion {
-        let i = self.read.partition_point(|line| line.start <= at);
-        match i.checked_sub(1).map(|i| self.read[i]) {
-            Some(line) if at < line.end => Inclusion::Read,
+        match self.line_before(at) {
+            Some(read) if at < read.line.end => Inclusion::Read,
             _ => Inclusion::Missing,
         }
+    }
+
+    /// The text that was put in from `at` on, if it is all in the form that the text around it has.
+    pub fn put_in_at(&self, at: u32) -> Option<Span> {
+        let text = self.line_before(at)?.text;
+        let has_one_form = !self.forms.iter().any(|(begin, _)| text.start <= *begin && *begin <= text.end);
+        (text.start == at && has_one_form).then_some(text)
+    }
+
+    /// The last line that includes something and begins no later than `at`.
+    fn line_before(&self, at: u32) -> Option<ReadLine> {
+        let i = self.read.partition_point(|read| read.line.start <= at);
+        i.checked_sub(1).map(|i| self.read[i])
     }
 
     fn segment(&self, at: u32) -> Segment {

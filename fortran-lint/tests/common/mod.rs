@@ -2,6 +2,8 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fortran_lint::check::{Input, check, check_one};
 use fortran_lint::options::Options;
@@ -254,4 +256,23 @@ pub(crate) fn skip(why: &str) {
         "a required peer is missing: {why}"
     );
     println!("skipped: {why}");
+}
+
+/// Works on all jobs with as many threads as there are cores; the results are in the order of the jobs.
+pub(crate) fn in_parallel<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
+    let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).min(8) {
+            scope.spawn(|| {
+                // Relaxed: the number only deals out jobs.
+                while let Some(at) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < jobs.len())
+                {
+                    *results[at].lock().expect("no job panics with the lock") = Some(work(&jobs[at]));
+                }
+            });
+        }
+    });
+    let done = |result: Mutex<Option<R>>| result.into_inner().expect("no job panics with the lock");
+    results.into_iter().map(|result| done(result).expect("every job was done")).collect()
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use rma::launch::{Launch, RANKS_MAX, Tags, Transport, launch, parse_bind, parse_seconds};
+use rma::launch::{Launch, RANKS_MAX, Stats, Tags, Transport, launch, parse_bind, parse_seconds};
 
 /// Starts a program as the ranks of a job, forwards its output, and ends the whole job when a rank fails.
 ///
@@ -27,6 +27,10 @@ struct Arguments {
     /// Begin each line of output with the rank that wrote it, as `[3]`
     #[arg(long)]
     tag_output: bool,
+
+    /// Say at the end of each rank, on standard error, what it has sent and received over connections and how long it has slept
+    #[arg(long)]
+    stats: bool,
 
     /// How ranks reach each other
     #[arg(long, value_name = "TRANSPORT", value_enum, default_value_t = TransportName::Auto)]
@@ -66,6 +70,7 @@ fn main() -> ExitCode {
         ranks: arguments.ranks,
         limit: arguments.timeout,
         tags: if arguments.tag_output { Tags::On } else { Tags::Off },
+        stats: if arguments.stats { Stats::On } else { Stats::Off },
         transport: match arguments.transport {
             TransportName::Auto => Transport::Auto,
             TransportName::Local => Transport::Local,

@@ -80,7 +80,7 @@ impl Shape {
     }
 
     /// The bytes that carry a value.
-    const fn data(&self) -> usize {
+    pub(crate) const fn data(&self) -> usize {
         match self.kind {
             Kind::Basic(basic) => basic.size(),
             Kind::Array(of, count) => of.data() * count,

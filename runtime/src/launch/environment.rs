@@ -25,6 +25,9 @@ pub(crate) const INFO: &str = "RMA_INFO";
 /// How many copies windows have. It says nothing about the job, so the launcher hands it on.
 pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
 
+/// Whether ranks say at their end what they have sent and received. It says nothing about the job, so the launcher hands it on.
+pub(crate) const STATS: &str = "RMA_STATS";
+
 /// Every variable, so that the launcher can start ranks without those of an outer job.
 pub(crate) const ALL: [&str; 8] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT, SECRET, NODE, BIND];
 

@@ -36,6 +36,16 @@ pub enum Tags {
     On,
 }
 
+/// Whether ranks print their [`Traffic`](crate::Traffic) when they end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stats {
+    /// They don't.
+    #[default]
+    Off,
+    /// Each prints a line on standard error.
+    On,
+}
+
 /// What to launch.
 #[derive(Clone, Debug)]
 pub struct Launch {
@@ -45,6 +55,8 @@ pub struct Launch {
     pub limit: Option<Duration>,
     /// Whether output is tagged.
     pub tags: Tags,
+    /// Whether each rank says at its end, on standard error, what it has sent, received and waited for.
+    pub stats: Stats,
     /// How ranks reach each other.
     pub transport: Transport,
     /// How many ranks share memory, as on one machine; the others are reached by connections.

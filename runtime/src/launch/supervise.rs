@@ -17,9 +17,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, Signal};
 
-use super::environment::{self, BIND, LOOPBACK, NODE, RANK, RENDEZVOUS, SECRET, SIZE, TIMEOUT, TRANSPORT};
+use super::environment::{
+    self, BIND, LOOPBACK, NODE, RANK, RENDEZVOUS, SECRET, SIZE, STATS, TIMEOUT, TRANSPORT,
+};
 use super::output::{Output, Over, forward_input};
-use super::{Launch, Tags, Transport};
+use super::{Launch, Stats, Tags, Transport};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness;
 use crate::sys::process::prepare_rank;
@@ -286,6 +288,9 @@ impl Launcher {
         command.env(SIZE, launch.ranks.to_string());
         if let Some(limit) = launch.limit {
             command.env(TIMEOUT, limit.as_secs_f64().to_string());
+        }
+        if launch.stats == Stats::On {
+            command.env(STATS, "1");
         }
         let memory = self.ground.describe(&mut command, rank, launch.bind);
         let terminal = io::stdin().is_terminal();

@@ -15,6 +15,7 @@ use crate::sys;
 use crate::transport::shm::bytes::{load_name, store_name};
 use crate::transport::shm::layout::Board;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::frame::{Body, Malformed};
 
 const ACT_COLLECTIVE: u32 = 1;
 const ACT_TOWARD: u32 = 2;
@@ -162,7 +163,7 @@ pub(super) struct Sight {
     looked_ns: u64,
     pub(super) call: String,
     detail_name: String,
-    detail: u64,
+    pub(super) detail: u64,
 }
 
 impl Sight {
@@ -240,15 +241,40 @@ pub(super) fn sleeping_on(segment: &Segment, job_rank: u32) -> Option<u64> {
     is_shown.then_some(event)
 }
 
-/// Tells every rank that waits in a collective call of `team` that it met a different one.
-pub(super) fn accuse_all(
-    segment: &Segment,
-    team: u64,
-    me: u32,
-    mine: (&str, Option<u64>),
-    peer: u32,
-    theirs: &Sight,
-) {
+/// Two members of a team that sit in different collective calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Accusation<'a> {
+    pub(super) team: u64,
+    /// The member that has found it out, its call and its window.
+    pub(super) by: (u32, &'a str, Option<u64>),
+    pub(super) peer: (u32, &'a str, Option<u64>),
+}
+
+impl<'a> Accusation<'a> {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_u64(&mut bytes, self.team);
+        for (rank, call, window) in [self.by, self.peer] {
+            put_u64(&mut bytes, rank.into());
+            put_text(&mut bytes, call);
+            put_u64(&mut bytes, window.map_or(0, |id| id + 1));
+        }
+        bytes
+    }
+
+    pub(super) fn decode(mut body: Body<'a>) -> Result<Accusation<'a>, Malformed> {
+        let team = body.u64()?;
+        let mut party = || Ok((take_rank(body.u64()?)?, body.text()?, body.u64()?.checked_sub(1)));
+        let (by, peer) = (party()?, party()?);
+        body.end()?;
+        Ok(Accusation { team, by, peer })
+    }
+}
+
+/// Tells every rank of this memory that waits in a collective call of the team that it met a different one.
+pub(super) fn accuse_all(segment: &Segment, accusation: &Accusation<'_>) {
+    let &Accusation { team, by: (me, ..), peer: (peer, theirs, their_window) } = accusation;
+    let mine = (accusation.by.1, accusation.by.2);
     for job_rank in (0..segment.size()).filter(|&rank| rank != me) {
         let Some(sight) =
             Sight::take(segment, job_rank).filter(|sight| sight.is_collective() && sight.team == team)
@@ -265,10 +291,10 @@ pub(super) fn accuse_all(
             continue;
         }
         // Whoever sits in the peer's call has met this rank's, and the other way round.
-        let with_peer = sight.call == theirs.call && sight.window == theirs.window;
+        let with_peer = sight.call == theirs && sight.window == their_window;
         let (other, call, window) = match with_peer {
             true => (me, mine.0, mine.1),
-            false => (peer, theirs.call.as_str(), theirs.window),
+            false => (peer, theirs, their_window),
         };
         accusation.peer.store(other, Ordering::Relaxed);
         accusation.sequence.store(sight.sequence, Ordering::Relaxed);
@@ -326,10 +352,100 @@ pub(super) fn accused(segment: &Segment, me: u32, sequence: u64) -> Option<(Rank
     }
 }
 
+/// What a rank says of itself to one that can't see its board.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Told {
+    /// What it waits for, for people.
+    pub(super) phrase: String,
+    pub(super) sight: Option<Sight>,
+    /// Whether it has one thread only that could come to a call.
+    pub(super) single: bool,
+}
+
+impl Told {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        put_u64(&mut bytes, self.single.into());
+        put_text(&mut bytes, &self.phrase);
+        let Some(sight) = &self.sight else { return bytes };
+        // Clocks of two machines differ, so ages travel.
+        let now = sys::time::monotonic_ns();
+        let numbers = [
+            sight.sequence,
+            sight.looks,
+            sight.act.into(),
+            sight.team,
+            sight.window.map_or(0, |id| id + 1),
+            sight.target.map_or(0, |rank| u64::from(rank) + 1),
+            sight.blocker.map_or(0, |rank| u64::from(rank) + 1),
+            now.saturating_sub(sight.since_ns),
+            now.saturating_sub(sight.looked_ns),
+            sight.detail,
+        ];
+        numbers.into_iter().for_each(|number| put_u64(&mut bytes, number));
+        put_text(&mut bytes, &sight.call);
+        put_text(&mut bytes, &sight.detail_name);
+        bytes
+    }
+
+    pub(super) fn decode(mut body: Body<'_>) -> Result<Told, Malformed> {
+        let (single, phrase) = (body.u64()? != 0, body.text()?.to_owned());
+        if body.is_empty() {
+            return Ok(Told { phrase, sight: None, single });
+        }
+        let mut numbers = [0; 10];
+        for number in &mut numbers {
+            *number = body.u64()?;
+        }
+        let [sequence, looks, act, team, window, target, blocker, since, looked, detail] = numbers;
+        let rank = |number: u64| number.checked_sub(1).map(take_rank).transpose();
+        let now = sys::time::monotonic_ns();
+        let sight = Sight {
+            sequence,
+            looks,
+            act: u32::try_from(act).map_err(|_| Malformed("a wait of a kind that does not exist"))?,
+            // What it sleeps on is in another memory.
+            event: 0,
+            team,
+            window: window.checked_sub(1),
+            target: rank(target)?,
+            blocker: rank(blocker)?,
+            since_ns: now.saturating_sub(since),
+            looked_ns: now.saturating_sub(looked),
+            call: body.text()?.to_owned(),
+            detail_name: body.text()?.to_owned(),
+            detail,
+        };
+        body.end()?;
+        Ok(Told { phrase, sight: Some(sight), single })
+    }
+}
+
+fn put_u64(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+fn take_rank(number: u64) -> Result<u32, Malformed> {
+    u32::try_from(number).map_err(|_| Malformed("a rank that no job has"))
+}
+
 /// Who waits for whom: the cycle that no rank can leave, if there is one, and one phrase per rank of the job. The end of
-/// a `Stalled` message of a member of `team`. `elsewhere` gives the phrase of a rank whose board can't be seen from here.
-pub(super) fn report(segment: &Segment, team: &Members, elsewhere: impl Fn(u32) -> Option<String>) -> String {
-    let sights: Vec<Option<Sight>> = (0..segment.size()).map(|rank| Sight::take(segment, rank)).collect();
+/// a `Stalled` message of a member of `team`. `elsewhere` gives what a rank says whose board can't be seen from here.
+pub(super) fn report(segment: &Segment, team: &Members, elsewhere: impl Fn(u32) -> Option<Told>) -> String {
+    let described = segment.size().min(REPORT_RANKS_MAX);
+    let told: Vec<Option<Told>> = (0..described)
+        .map(|rank| super::evidence(segment, rank).is_none().then(|| elsewhere(rank)).flatten())
+        .collect();
+    let sight = |rank: u32| match told.get(rank as usize) {
+        Some(Some(told)) => told.sight.clone(),
+        _ => Sight::take(segment, rank),
+    };
+    let sights: Vec<Option<Sight>> = (0..segment.size()).map(sight).collect();
     let mut text = match cycle(&sights, team) {
         Some(ranks) => {
             let waits = |&rank: &u32| match &sights[rank as usize] {
@@ -361,17 +477,22 @@ pub(super) fn report(segment: &Segment, team: &Members, elsewhere: impl Fn(u32) 
             }
             None => {}
         }
-        match elsewhere(job_rank) {
-            Some(phrase) => text.push_str(&phrase),
+        match &told[job_rank as usize] {
+            Some(told) => text.push_str(&told.phrase),
             None => text.push_str(&describe_wait(segment, job_rank, sights[job_rank as usize].as_ref())),
         }
     }
     text
 }
 
-/// What a rank waits for that shares this memory, and has not ended.
-pub(crate) fn phrase(segment: &Segment, job_rank: u32) -> String {
-    describe_wait(segment, job_rank, Sight::take(segment, job_rank).as_ref())
+/// What a rank that shares this memory says of itself to one that does not.
+pub(super) fn tell(segment: &Segment, job_rank: u32) -> Told {
+    let sight = Sight::take(segment, job_rank);
+    let record = segment.record(job_rank);
+    let threads = sys::process::threads(record.process.load(Ordering::Relaxed));
+    // The agent is a thread that comes to no call.
+    let single = record.several_threads.load(Ordering::Relaxed) == 0 && threads == Some(2);
+    Told { phrase: describe_wait(segment, job_rank, sight.as_ref()), sight, single }
 }
 
 fn describe_wait(segment: &Segment, job_rank: u32, sight: Option<&Sight>) -> String {
@@ -472,3 +593,44 @@ fn waits_for(sights: &[Option<Sight>], team: &Members, rank: u32) -> std::vec::I
 
 /// Ranks that a report describes one by one.
 const REPORT_RANKS_MAX: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told_survives_the_way() {
+        let segment = Segment::create(2).unwrap();
+        let nothing = Told { phrase: "does not wait".to_owned(), sight: None, single: true };
+        let bytes = nothing.encode();
+        assert!(Told::decode(Body::new(&bytes)) == Ok(nothing.clone()));
+        assert!(Told::decode(Body::new(&bytes[..bytes.len() - 1])).is_err());
+        let team = Members::new(5, Rank(0), [Rank(0), Rank(1)].into());
+        let what = WaitFor::collective("fence", &team, 7);
+        let shown =
+            Shown::new(&segment, 0, 0, &WaitFor { window: Some(0), ..what }).expect("it is the first");
+        shown.blocked_by(Some(1));
+        shown.looked(sys::time::monotonic_ns());
+        let told = Told { sight: Sight::take(&segment, 0), ..nothing };
+        let bytes = told.encode();
+        let got = Told::decode(Body::new(&bytes)).unwrap_or_else(|Malformed(why)| panic!("{why}"));
+        let (sent, arrived) = (told.sight.expect("it is shown"), got.sight.expect("it was sent"));
+        // It has become older on the way, and not younger.
+        assert!(sent.since_ns <= arrived.since_ns && sent.looked_ns <= arrived.looked_ns);
+        let times = |sight: Sight| Sight { since_ns: 0, looked_ns: 0, ..sight };
+        assert!(times(sent) == times(arrived));
+        for cut in 0..bytes.len() {
+            let _ = Told::decode(Body::new(&bytes[..cut])); // Never a panic.
+        }
+    }
+
+    #[test]
+    fn an_accusation_survives_the_way() {
+        let accusation = Accusation { team: 3, by: (1, "fence", Some(0)), peer: (2, "barrier", None) };
+        let bytes = accusation.encode();
+        assert_eq!(Accusation::decode(Body::new(&bytes)), Ok(accusation));
+        for cut in 0..bytes.len() {
+            assert!(Accusation::decode(Body::new(&bytes[..cut])).is_err());
+        }
+    }
+}

@@ -7,7 +7,6 @@ mod wait;
 
 use std::sync::atomic::{Ordering, fence};
 
-pub(crate) use board::phrase;
 pub(crate) use wait::{Act, NO_BLOCKER, Needs, WaitFor};
 
 use crate::error::Evidence;
@@ -15,10 +14,23 @@ use crate::rank::{Members, Rank};
 use crate::sync::event::Event;
 use crate::sys;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::frame::{Body, Malformed};
 
 /// What the status word of a rank says while there is no evidence of its end, whose codes are others.
 const ABSENT: u32 = 0;
 const RUNNING: u32 = 1;
+
+/// What a rank of this process says of its waits to one that does not share its memory.
+pub(crate) fn tell(segment: &Segment, job_rank: u32) -> Vec<u8> {
+    board::tell(segment, job_rank).encode()
+}
+
+/// Hears that two members of a team sit in different collective calls, as a rank says that shares no memory with this one.
+pub(crate) fn hear_accusation(segment: &Segment, body: Body<'_>) -> Result<(), Malformed> {
+    let accusation = board::Accusation::decode(body)?;
+    board::accuse_all(segment, &accusation);
+    Ok(())
+}
 
 /// How a rank ended, if it has.
 pub(crate) fn evidence(segment: &Segment, job_rank: u32) -> Option<Evidence> {

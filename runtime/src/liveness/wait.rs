@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::board::{self, Elsewhere, Shown, Sight};
+use super::board::{self, Accusation, Elsewhere, Shown, Sight, Told};
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::job::RankContext;
 use crate::rank::{Members, Rank};
 use crate::sync::event::Event;
 use crate::sys;
+use crate::transport::tcp::frame::Body;
 use crate::transport::tcp::link::Cut;
 
 /// Whom a wait needs: the ranks whose death ends it.
@@ -42,6 +43,9 @@ const EVIDENCE_GRACE: Duration = Duration::from_secs(1);
 const EVIDENCE_SLICE: Duration = Duration::from_millis(5);
 /// How long the end of a rank is kept back while the connection from it is still open: what it has sent counts.
 const DRAIN_GRACE: Duration = Duration::from_millis(700);
+
+/// How long a rank has to wait in a collective call before it asks others, with which it shares no memory, where they are.
+const ASKING_AFTER: Duration = Duration::from_millis(100);
 
 /// How long a rank gets to say what it waits for, and how long all of them.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(200);
@@ -164,7 +168,8 @@ impl RankContext {
         board::forget_mismatch(segment, me);
         let shown = segment.offset_of(event).and_then(|offset| Shown::new(segment, me, offset, &what));
         let begun = Instant::now();
-        Watch { context: self, what, location, begun, shown, suspect: Suspect::default(), undrained: None }
+        let suspect = Suspect::default();
+        Watch { context: self, what, location, begun, shown, suspect, asked: None, undrained: None }
     }
 
     /// Who waits for whom, as one phrase per rank of the job. Ranks that share no memory with this one are asked, as long as
@@ -183,7 +188,11 @@ impl RankContext {
                     None => Err(Error::new(ErrorKind::Stalled, "asking")),
                 }
             });
-            Some(sight.unwrap_or_else(|| "does not answer: it is stopped, or cut off".to_owned()))
+            let told = sight.and_then(|bytes| Told::decode(Body::new(&bytes)).ok());
+            Some(told.unwrap_or_else(|| {
+                let phrase = "does not answer: it is stopped, or cut off".to_owned();
+                Told { phrase, sight: None, single: false }
+            }))
         })
     }
 
@@ -218,6 +227,11 @@ impl RankContext {
             Some(evidence) => evidence,
             None if self.launcher_is_gone() => Evidence::LauncherGone,
             None => Evidence::Disconnected,
+        };
+        // Of several that a collective call has lost, the one that ended first explains the others.
+        let (rank, evidence) = match what.act {
+            Act::Collective => super::lost_member(self.segment(), what.team).unwrap_or((rank, evidence)),
+            Act::Toward(_) | Act::Any => (rank, evidence),
         };
         base(ErrorKind::PeerLost, what, location).lost(rank).evidence(evidence).note(why)
     }
@@ -330,12 +344,65 @@ impl RankContext {
         }
         let sight = Sight::take(segment, rank).filter(|sight| sight.sequence == sequence)?;
         board::note_mismatch(segment, me, what);
-        board::accuse_all(segment, what.team.id(), me, (what.call, what.window), rank, &sight);
+        let peer = (rank, sight.call.as_str(), sight.window);
+        self.accuse(&Accusation { team: what.team.id(), by: (me, what.call, what.window), peer }, what);
         Some(other_party(what, Rank(rank), &sight.describe()))
     }
 }
 
 impl RankContext {
+    /// Tells everybody in a team that two of its members sit in different collective calls.
+    fn accuse(&self, accusation: &Accusation<'_>, what: &WaitFor<'_>) {
+        board::accuse_all(self.segment(), accusation);
+        let Some(wire) = self.wire() else { return };
+        let encoded = accusation.encode();
+        for rank in what.team.job_ranks().iter().filter(|&&rank| !self.shares_memory(rank)) {
+            wire.accuse(rank.0, &encoded);
+        }
+    }
+
+    /// As [`mismatch_of`](RankContext::mismatch_of), in a window that some ranks reach by connections; a peer that shares no memory
+    /// with this rank is asked.
+    ///
+    /// Certain means: the peer sits in a fence that this rank has not come to and that nobody leaves without it, this rank needs
+    /// the peer in its own fence, and each has one thread only.
+    fn mismatch_elsewhere(&self, what: &WaitFor<'_>, asked: &mut Option<Asked>) -> Option<String> {
+        let (Act::Collective, Some(_), Some(wire)) = (what.act, what.window, self.wire()) else {
+            return None;
+        };
+        let me = self.job_rank().0;
+        let (rank, told) = match asked.take() {
+            Some(Asked { rank, request }) => match wire.sight_told(rank, request) {
+                Some(answer) => (rank, Told::decode(Body::new(&answer)).ok()?),
+                None => {
+                    *asked = Some(Asked { rank, request });
+                    return None;
+                }
+            },
+            None => {
+                let needed = |rank: &Rank| *rank != what.team.rank() && what.needs_now(*rank);
+                let peer = what.team.job_rank(what.team.ranks().find(needed)?);
+                match self.shares_memory(peer) {
+                    true => (peer.0, board::tell(self.segment(), peer.0)),
+                    false => {
+                        let request = wire.begin_ask_sight(peer.0)?;
+                        *asked = Some(Asked { rank: peer.0, request });
+                        return None;
+                    }
+                }
+            }
+        };
+        let sight = told.sight.filter(|sight| told.single && sight.is_collective())?;
+        let elsewhere =
+            sight.window.filter(|_| sight.team == what.team.id() && sight.window != what.window)?;
+        if sight.detail <= wire.meetings(elsewhere)? || !board::tell(self.segment(), me).single {
+            return None;
+        }
+        let peer = (rank, sight.call.as_str(), sight.window);
+        self.accuse(&Accusation { team: what.team.id(), by: (me, what.call, what.window), peer }, what);
+        Some(other_party(what, Rank(rank), &sight.describe()))
+    }
+
     /// Whether one of two ranks has threads that have not waited yet: one of them may be on its way to the call that the other
     /// rank sits in. Ranks that are threads of one process can't tell their threads from those of others, so for them
     /// every thread counts that runs no rank and was made after the job began.
@@ -368,8 +435,18 @@ pub(crate) struct Watch<'a> {
     begun: Instant,
     shown: Option<Shown<'a>>,
     suspect: Suspect,
+    asked: Option<Asked>,
     /// Since when a rank that the wait needs is known to have ended, while what it has sent is still being read.
     undrained: Option<Instant>,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.context.slept(self.begun.elapsed());
+        if let (Some(Asked { rank, request }), Some(wire)) = (self.asked.take(), self.context.wire()) {
+            wire.forget_sight(rank, request);
+        }
+    }
 }
 
 impl Watch<'_> {
@@ -394,6 +471,12 @@ impl Watch<'_> {
         // rank did before it ended counts.
         let mismatch =
             self.shown.as_ref().and_then(|shown| context.mismatch_of(what, shown, &mut self.suspect));
+        let mismatch = match mismatch {
+            None if lost.is_none() && ASKING_AFTER < self.begun.elapsed() => {
+                context.mismatch_elsewhere(what, &mut self.asked)
+            }
+            known => known,
+        };
         let mismatch = mismatch.or_else(|| lost.and_then(|_| context.mismatch_before(what)));
         if let Some(other) = mismatch {
             board::note_mismatch(segment, context.job_rank().0, what);
@@ -424,6 +507,12 @@ impl Watch<'_> {
             None => Ok(longest),
         }
     }
+}
+
+/// A peer that was asked what it waits for, and has not answered yet.
+struct Asked {
+    rank: u32,
+    request: u64,
 }
 
 /// A peer that was seen in another collective call.

@@ -28,7 +28,7 @@ use crate::transport::shm::arena::Block;
 use crate::transport::shm::offers::EventNode;
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::{Body, DATA_MAX_BYTES, Malformed};
-use crate::transport::tcp::wire::{Service, Wire};
+use crate::transport::tcp::wire::{Progress, Service, Wire};
 
 /// The name of the service; windows have numbers that begin with 1.
 pub(super) const SERVICE: u64 = u64::MAX;
@@ -448,7 +448,7 @@ impl Hub {
 }
 
 impl Service for Hub {
-    fn serve(&self, from: u32, request: u64, body: Body<'_>, _: &mut Vec<u8>) -> Result<(), Malformed> {
+    fn serve(&self, from: u32, request: u64, body: Body<'_>, _: &mut Vec<u8>) -> Result<Progress, Malformed> {
         let Some(remote) = &self.remote else {
             return Err(Malformed("an event for a rank without an agent"));
         };
@@ -457,7 +457,7 @@ impl Service for Hub {
             let mut body = body;
             remote.table().put_off.push_back((from, request, body.rest().to_vec()));
         }
-        Ok(())
+        Ok(Progress::Done)
     }
 
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) {

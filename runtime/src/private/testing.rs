@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::element::Element;
 use crate::error::Result as Outcome;
 use crate::launch::environment::RANK;
-use crate::launch::{Launch, Tags, Transport, launch};
+use crate::launch::{Launch, Stats, Tags, Transport, launch};
 use crate::run::Job;
 use crate::team::{Rank, Team};
 use crate::window::Window;
@@ -28,9 +28,9 @@ const LAUNCHER: &str = "RMA_TEST_LAUNCHER";
 pub fn run<E: Display + Send>(transport: &str, ranks: u32, module: &str, body: fn(&Team) -> Result<(), E>) {
     match transport {
         "local" => threads(ranks, body),
-        "shm" => match (std::env::var_os(RANK), std::env::var_os(LAUNCHER)) {
+        "shm" | "tcp" => match (std::env::var_os(RANK), std::env::var_os(LAUNCHER)) {
             (Some(_), _) => rank(body),
-            (None, Some(_)) => launcher(ranks, &name(module, transport)),
+            (None, Some(_)) => launcher(ranks, transport, module),
             (None, None) => processes(&name(module, transport)),
         },
         _ => eprintln!("skipped: the transport {transport} does not exist yet"),
@@ -84,14 +84,18 @@ fn processes(name: &str) {
 
 /// Is that launcher.
 #[track_caller]
-fn launcher(ranks: u32, name: &str) {
+fn launcher(ranks: u32, transport: &str, module: &str) {
     let program = std::env::current_exe().expect("a running program has a path").into_os_string();
-    let arguments = arguments(name).map(Into::into).to_vec();
-    let transport = Transport::Shm;
+    let arguments = arguments(&name(module, transport)).map(Into::into).to_vec();
+    let transport = match transport {
+        "tcp" => Transport::Tcp,
+        _ => Transport::Shm,
+    };
     let status = launch(&Launch {
         ranks,
         limit: Some(LIMIT),
         tags: Tags::On,
+        stats: Stats::Off,
         transport,
         ranks_per_node: None,
         bind: None,

@@ -5,4 +5,5 @@ pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod signal;
+pub(crate) mod tcp;
 pub(crate) mod time;

@@ -21,6 +21,7 @@ use std::sync::{Arc, Weak};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness;
+use crate::traffic::Traffic;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::layout::TeamBlock;
 use crate::transport::shm::segment::Segment;
@@ -83,6 +84,28 @@ impl Team {
     /// The number of members.
     pub fn size(&self) -> u32 {
         self.members.size()
+    }
+
+    /// Whether a member's memory is mapped here, as on one machine; the caller's own is. Other members are reached by connections.
+    ///
+    /// # Errors
+    /// `RankOutOfRange` for a rank that is not in the team.
+    #[track_caller]
+    pub fn shares_memory(&self, rank: Rank) -> Result<bool> {
+        self.check_rank("shares_memory", rank)?;
+        Ok(self.context.shares_memory(self.members.job_rank(rank)))
+    }
+
+    /// What this rank has sent and received over connections since it joined the job, by all its calls, and how often it has slept.
+    ///
+    /// ```
+    /// // Ranks that share memory send each other nothing.
+    /// let sent = rma::spawn(2, |team| team.barrier().map(|()| team.traffic().frames_sent))?;
+    /// assert!(sent.into_iter().all(|sent| sent == Ok::<u64, rma::Error>(0)));
+    /// # Ok::<(), rma::Error>(())
+    /// ```
+    pub fn traffic(&self) -> Traffic {
+        self.context.traffic()
     }
 
     /// All ranks of the team, in order.

@@ -88,6 +88,19 @@ impl Job {
         processes
     }
 
+    /// Waits until so many lines of standard output have contained `text`, those that have been read already among them.
+    pub(crate) fn wait_lines(&mut self, text: &str, count: usize) {
+        let seen = self.seen.iter().filter(|line| line.contains(text)).count();
+        for _ in seen..count {
+            self.wait_line(text);
+        }
+    }
+
+    /// The lines of standard output that have been waited for.
+    pub(crate) fn seen(&self) -> &[String] {
+        &self.seen
+    }
+
     /// Waits for the end of the launcher.
     pub(crate) fn end(mut self) -> Ended {
         let status = loop {
@@ -164,6 +177,35 @@ fn drain(lines: &Receiver<String>, into: &mut Vec<String>) {
                 return;
             }
         }
+    }
+}
+
+/// Whether this is one of the long runs.
+pub(crate) fn is_full() -> bool {
+    std::env::var_os("RMA_FULL").is_some()
+}
+
+/// How often ranks are killed, stopped and cut off. The long runs ask for hundreds by `RMA_TEST_KILLS`.
+pub(crate) fn rounds() -> u32 {
+    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
+
+/// A number that differs from call to call.
+pub(crate) fn some_number(seed: u32) -> u64 {
+    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    (u64::from(clock.subsec_nanos()) ^ u64::from(seed)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+}
+
+/// What a rank says about the rank that it lost.
+pub(crate) fn lost(rank: u32, lost: u32, evidence: &str) -> String {
+    format!("rank {rank} got PeerLost lost Some(Rank({lost})) evidence Some({evidence})")
+}
+
+/// Asserts that every rank but one has lost this one, with this evidence.
+#[track_caller]
+pub(crate) fn assert_all_lost(ended: &Ended, ranks: u32, victim: u32, evidence: &str) {
+    for rank in (0..ranks).filter(|&rank| rank != victim) {
+        assert_eq!(ended.lines(&lost(rank, victim, evidence)).len(), 1, "rank {rank}: {ended:#?}");
     }
 }
 

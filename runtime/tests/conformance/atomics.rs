@@ -17,10 +17,10 @@ pub(crate) const CASES: &[Case] = &[
     case!(tickets_are_distinct, [4]),
     case!(one_compare_swap_wins, [4]),
     case!(words_are_never_torn, [3]),
-    case!(elements_at_odd_places_are_atomic, [1, 4]).mapped(),
-    case!(odd_elements_are_replaced_whole, [1, 4]).mapped(),
-    case!(puts_and_gets_take_no_guard, [2]).mapped(),
-    case!(the_way_of_guarding_changes_no_result, [2, 8]).mapped(),
+    case!(elements_at_odd_places_are_atomic, [1, 4]),
+    case!(odd_elements_are_replaced_whole, [1, 4]),
+    case!(puts_and_gets_take_no_guard, [2]),
+    case!(the_way_of_guarding_changes_no_result, [2, 8]),
 ];
 
 /// The values of three ranks combine, in whatever order, to the fold over them.
@@ -298,7 +298,7 @@ fn odd_elements_are_replaced_whole(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-ATOM-05 -- where memory is shared
+// covers: RMA-ATOM-05
 fn puts_and_gets_take_no_guard(team: &Team) -> Outcome {
     let flags = crate::flags(team, 2)?;
     let (put_and_got, accumulated) = (0, 1);
@@ -344,7 +344,7 @@ fn puts_and_gets_take_no_guard(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-ATOM-06 -- where memory is shared
+// covers: RMA-ATOM-06
 fn the_way_of_guarding_changes_no_result(team: &Team) -> Outcome {
     // Under a guard that eight ranks on few cores want at once, an accumulate may take the time of a sleep.
     let each = if std::env::var_os("RMA_FULL").is_some() { 100_000 } else { 10_000 };

@@ -8,7 +8,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(parts_of_another_window_go_and_come, [1, 2, 3]),
     case!(another_window_has_its_own_bounds_and_views, [1, 2]),
     case!(a_window_that_is_named_is_the_own_one, [1, 2]),
-    case!(layouts_name_parts_of_another_window, [2]).mapped(),
+    case!(layouts_name_parts_of_another_window, [2]),
     case!(what_is_kept_outlives_the_window_it_came_from, [2]).under(&[""]),
 ];
 

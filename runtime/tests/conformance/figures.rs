@@ -1,7 +1,7 @@
 //! The figures of the requirements and the examples that they refer to only: who does what after whom, and index maps. Never
 //! compares with anything but what the program itself has stored, or a serial loop.
 
-use rma::{ErrorKind, Hints, Info, LockKind, Max, Origins, Rank, Sum, Team, Window};
+use rma::{ErrorKind, Hints, Info, LockKind, Max, Origins, Rank, Replace, Sum, Team, Window};
 
 use crate::pscw::Flags;
 use crate::{Case, Outcome, case, flags, is_full, kind_of, until};
@@ -11,6 +11,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_neighbour_on_both_sides_counts_once, [1, 2]),
     case!(an_exclusive_put_is_the_same_under_every_info, [4]),
     case!(owners_and_producers_take_turns_by_get_and_accumulate, [3]).many_rounds(),
+    case!(posts_come_before_starts_and_completes_before_waits, [3]).many_rounds(),
     case!(readers_overlap_each_other_and_never_the_writer, [4]).many_rounds(),
     case!(everybody_exchanges_with_everybody, [6]).many_rounds(),
     case!(gets_and_loads_never_disturb_each_other, [4]),
@@ -141,11 +142,43 @@ fn owners_and_producers_take_turns_by_get_and_accumulate(team: &Team) -> Outcome
     Ok(())
 }
 
+/// Each rank has a clock of rounds at the others, which it moves before the call that they wait for.
+// covers: EX-F11-02
+fn posts_come_before_starts_and_completes_before_waits(team: &Team) -> Outcome {
+    let rounds = if is_full() { 10_000 } else { 1000 };
+    let owner = Rank(0);
+    let mut window = Window::<u64>::allocate(team, 2)?;
+    // At a producer: the round that the owner is about to post. At the owner: that which each producer is about to complete.
+    let clocks = flags::<u64>(team, 3)?;
+    let tell = |rank: Rank, round: u64| {
+        let me = team.rank().index();
+        clocks.lock(rank, LockKind::Shared, |epoch| epoch.accumulate(rank, me, Replace, round))
+    };
+    for round in 1..=rounds {
+        if team.rank() == owner {
+            [Rank(1), Rank(2)].into_iter().try_for_each(|producer| tell(producer, round))?;
+            let exposure = window.post(Origins::Any)?;
+            exposure.wait(2)?;
+            for producer in 1..3 {
+                assert!(round <= clocks.load(producer)?, "round {round}: rank {producer} has not completed");
+            }
+            assert_eq!(*window.local()?, [round; 2]);
+        } else {
+            let access = window.start(owner, Info::Strong)?;
+            assert!(round <= clocks.load(0)?, "round {round}: the owner has not posted");
+            access.put(owner, team.rank().index() - 1, round)?;
+            tell(owner, round)?;
+            access.complete()?;
+        }
+    }
+    Ok(())
+}
+
 // covers: EX-F12-01 -- form R
 // covers: EX-F12-02
 fn readers_overlap_each_other_and_never_the_writer(team: &Team) -> Outcome {
     const PASSIVE: Rank = Rank(3);
-    let rounds = if is_full() { 20_000 } else { 2000 };
+    let rounds = if is_full() { 5000 } else { 2000 };
     // The pair, and beside it who is inside: readers, writers, the most readers seen together.
     let pair = Window::<u64>::allocate(team, 2)?;
     let inside = flags::<u64>(team, 3)?;

@@ -11,15 +11,15 @@ use rma::{
 use crate::{Case, Outcome, case, kind_of};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(a_row_becomes_a_column, [1, 2]).mapped(),
-    case!(layouts_move_the_bytes_that_a_map_says, [1, 2]).mapped(),
-    case!(sides_must_agree_in_basic_types, [2]).mapped(),
-    case!(fields_are_hit_and_padding_is_not, [2]).mapped(),
-    case!(typed_layouts_that_overlap_are_refused, [1, 2]).mapped(),
-    case!(typed_layouts_stay_in_bounds, [2]).mapped(),
-    case!(a_scatter_add_is_one_accumulate, [1, 4]).mapped(),
-    case!(structures_are_elements, [1, 3]).mapped(),
-    case!(any_byte_is_a_truth_value, [2]).mapped(),
+    case!(a_row_becomes_a_column, [1, 2]),
+    case!(layouts_move_the_bytes_that_a_map_says, [1, 2]),
+    case!(sides_must_agree_in_basic_types, [2]),
+    case!(fields_are_hit_and_padding_is_not, [2]),
+    case!(typed_layouts_that_overlap_are_refused, [1, 2]),
+    case!(typed_layouts_stay_in_bounds, [2]),
+    case!(a_scatter_add_is_one_accumulate, [1, 4]),
+    case!(structures_are_elements, [1, 3]),
+    case!(any_byte_is_a_truth_value, [2]),
     case!(datatypes_travel_as_bytes, [2, 6]),
     case!(element_types_must_agree, [2]),
 ];
@@ -42,7 +42,7 @@ struct Triple {
     unused: [u8; 3],
 }
 
-// covers: RMA-COMM-05 -- where memory is shared
+// covers: RMA-COMM-05
 fn a_row_becomes_a_column(team: &Team) -> Outcome {
     let mut window = Window::<f64>::allocate(team, 100)?;
     let target = Rank(team.size() - 1);
@@ -337,7 +337,7 @@ fn sides_must_agree_in_basic_types(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-COMM-06 -- where memory is shared
+// covers: RMA-COMM-06
 fn fields_are_hit_and_padding_is_not(team: &Team) -> Outcome {
     let values = [Padded { small: -2, large: 0.5 }, Padded { small: 77, large: -1e300 }];
     let mut fields = vec![0xcc_u8; 64];
@@ -394,7 +394,7 @@ fn fields_are_hit_and_padding_is_not(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-COMM-08 -- where memory is shared
+// covers: RMA-COMM-08
 fn typed_layouts_that_overlap_are_refused(team: &Team) -> Outcome {
     let mut window = Window::<u16>::allocate(team, 16)?;
     window.local_mut()?[3] = 9;
@@ -440,7 +440,7 @@ fn typed_layouts_that_overlap_are_refused(team: &Team) -> Outcome {
     Ok(())
 }
 
-// covers: RMA-COMM-07 -- where memory is shared
+// covers: RMA-COMM-07
 fn typed_layouts_stay_in_bounds(team: &Team) -> Outcome {
     let mut window = Window::<u64>::allocate(team, 8)?;
     let number = Datatype::of::<u64>();

@@ -29,6 +29,7 @@ mod atomics;
 mod barriers;
 mod between;
 mod copies;
+mod distributed;
 mod examples;
 mod failures;
 mod fences;
@@ -173,9 +174,7 @@ impl Case {
         Case { ending: Ending::Fails(text), ..self }
     }
 
-    /// A case about what is so only while ranks share memory: that a transfer is done when it returns, that a rank sees what
-    /// the others wait for; or about what is refused over connections so far: run-time datatypes, elements that are combined
-    /// under a guard, attached memory, counted puts.
+    /// A case about what is so only while ranks share memory.
     const fn mapped(self) -> Case {
         Case { transports: MAPPED, ..self }
     }
@@ -188,6 +187,11 @@ impl Case {
     /// A case whose ranks are processes that share memory, as it stops one that others go on to reach.
     const fn processes(self) -> Case {
         Case { transports: &[Transport::Shm], ..self }
+    }
+
+    /// A case about ranks that share no memory.
+    const fn connected(self) -> Case {
+        Case { transports: &[Transport::Tcp], memories: &[Memory::Runtime], infos: &[""], ..self }
     }
 
     /// A case that looks at its window's memory until others have changed it, which no rule promises.
@@ -277,6 +281,7 @@ const TABLES: &[&[Case]] = &[
     copies::CASES,
     regions::CASES,
     failures::CASES,
+    distributed::CASES,
     jacobi::CASES,
     halos::CASES,
     traces::CASES,
@@ -302,6 +307,8 @@ fn cases() -> impl Iterator<Item = &'static Case> {
     TABLES.iter().copied().flatten()
 }
 
+/// The word that makes this binary run what starts processes, and end with the number of runs that have failed.
+const JOBS_ONLY: &str = "--jobs-only";
 /// The word that makes this binary a rank of a case.
 const RANK_OF: &str = "--rank-of";
 
@@ -325,8 +332,23 @@ fn main() -> ExitCode {
         runs.iter().for_each(|(case, run)| println!("{}: test", run.name(case)));
         return ExitCode::SUCCESS;
     }
+    let (threads, processes): (Vec<_>, Vec<_>) =
+        runs.into_iter().partition(|(_, run)| run.transport == Transport::Local);
+    if words.iter().any(|word| word == JOBS_ONLY) {
+        return ExitCode::from(try_all(&processes, JOBS_AT_ONCE).min(u8::MAX.into()) as u8);
+    }
+    // Cases of threads look at the memory, the descriptors and the threads of this process, so they go one by one, and what
+    // starts the jobs of processes, which wait most of the time, is a process of its own beside this one.
     let begun = Instant::now();
-    let (passes, failures) = try_all(&runs);
+    let own = std::env::current_exe().expect("this binary has a path");
+    let jobs = Command::new(own).args(&words).arg(JOBS_ONLY).spawn().expect("this binary starts");
+    let failed_threads = try_all(&threads, 1);
+    let failed_jobs = match jobs.wait_with_output().ok().and_then(|output| output.status.code()) {
+        Some(failures) => failures as usize,
+        None => processes.len(),
+    };
+    let failures = failed_threads + failed_jobs;
+    let passes = threads.len() + processes.len() - failures;
     let verdict = if failures == 0 { "ok" } else { "FAILED" };
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
@@ -336,15 +358,11 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failures != 0))
 }
 
-/// Makes all runs, and counts those that pass and those that fail. Threads of this process see its memory and descriptors, so
-/// runs of threads go one by one; jobs of processes, which wait most of the time, go beside them.
-fn try_all(runs: &[(&'static Case, Run)]) -> (usize, usize) {
-    let (threads, processes): (Vec<_>, Vec<_>) =
-        runs.iter().partition(|(_, run)| run.transport == Transport::Local);
-    let (next_thread, next_process) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let (passes, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let work = |runs: &[&(&'static Case, Run)], next: &AtomicUsize| {
-        while let Some(&&(case, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+/// Makes all runs, some at one time, and counts those that fail.
+fn try_all(runs: &[(&'static Case, Run)], at_once: usize) -> usize {
+    let (next, failures) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let work = || {
+        while let Some(&(case, run)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
             let begun = Instant::now();
             let outcome = match run.transport {
                 Transport::Local => run_threads(case, run),
@@ -353,10 +371,7 @@ fn try_all(runs: &[(&'static Case, Run)]) -> (usize, usize) {
             let took = begun.elapsed().as_millis();
             let name = run.name(case);
             match outcome {
-                Ok(()) => {
-                    passes.fetch_add(1, Ordering::Relaxed);
-                    println!("test {name} ... ok ({took} ms)");
-                }
+                Ok(()) => println!("test {name} ... ok ({took} ms)"),
                 Err(text) => {
                     failures.fetch_add(1, Ordering::Relaxed);
                     println!("test {name} ... FAILED ({took} ms)\n{text}");
@@ -364,13 +379,11 @@ fn try_all(runs: &[(&'static Case, Run)]) -> (usize, usize) {
             }
         }
     };
-    thread::scope(|scope| {
-        scope.spawn(|| work(&threads, &next_thread));
-        for _ in 0..JOBS_AT_ONCE {
-            scope.spawn(|| work(&processes, &next_process));
-        }
-    });
-    (passes.into_inner(), failures.into_inner())
+    match at_once {
+        1 => work(),
+        _ => thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work)))),
+    }
+    failures.into_inner()
 }
 
 fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {

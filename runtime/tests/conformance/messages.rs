@@ -9,9 +9,9 @@ use rma::{
 use crate::{Case, Outcome, case, stalled};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(mistakes_of_arguments_have_their_sentences, [2]).mapped().one_copy(),
+    case!(mistakes_of_arguments_have_their_sentences, [2]).one_copy(),
     case!(mistakes_of_order_have_their_sentences, [2]).one_copy().under(&[""]),
-    case!(failures_of_others_have_their_sentences, [3]).mapped().one_copy().under(&[""]),
+    case!(failures_of_others_have_their_sentences, [3]).one_copy().under(&[""]),
 ];
 
 /// Compares an error with its kind and sentence. `W` stands for the window's number, `…` at the end for the rest.

@@ -5,10 +5,10 @@ use rma::{ErrorKind, Info, LockKind, Origins, Rank, Region, Sum, Team, Window, o
 use crate::{Case, Outcome, case, flags, kind_of, until};
 
 pub(crate) const CASES: &[Case] = &[
-    case!(attached_memory_is_reached_by_every_style, [2, 3]).mapped(),
-    case!(what_is_not_attached_is_refused, [2]).mapped(),
-    case!(detach_waits_for_nobody_and_refuses, [2]).mapped(),
-    case!(regions_come_and_go, [2]).mapped(),
+    case!(attached_memory_is_reached_by_every_style, [2, 3]),
+    case!(what_is_not_attached_is_refused, [2]),
+    case!(detach_waits_for_nobody_and_refuses, [2]),
+    case!(regions_come_and_go, [2]),
     case!(attaching_has_limits, [1]),
     case!(shortage_when_attaching_is_an_error_there, [2]).processes(),
 ];

@@ -21,6 +21,9 @@
 //! | a stopped target | `a_stopped_target_is_written_to` |
 //! | more ranks than cores | `more_ranks_than_cores_do_not_collapse` (test `launcher`) |
 //! | a large put to a target that computes | `large_transfers_need_no_target` |
+//! | atomics on one word from a peer that maps it and one that does not | `tickets_are_distinct`, over `mixed` |
+//! | a wrong secret, garbage, half-open connections on the job's port | `a_rank_joins_by_its_environment`, `strangers_are_dropped_and_disturb_nobody` (test `tcp`) |
+//! | a link is cut | `a_cut_link_is_noticed_by_both_sides` (test `namespaces`) |
 
 use std::process::Command;
 

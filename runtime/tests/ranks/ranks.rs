@@ -29,6 +29,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "descriptors" => descriptors(),
         "barriers" => barriers(team, parse(arguments, 0)),
         "forever" => forever(team),
+        "epochs" => epochs(team, &arguments[0], parse(arguments, 1), parse(arguments, 2)),
         "meeting" => meeting(team, parse(arguments, 0)),
         "exit" => exit(team, parse(arguments, 0), parse(arguments, 1)),
         "fail" => fail(team, parse(arguments, 0)),
@@ -156,6 +157,59 @@ fn forever(team: &Team) -> Outcome {
             return Err(error.into());
         }
     }
+}
+
+/// Every style of synchronization in turn until something goes wrong, and reports that. One rank does what `fault` names in the
+/// middle of an epoch of a round: `error`, `panic`, `exit`, `leave` (between two epochs), or `none`.
+fn epochs(team: &Team, fault: &str, victim: u32, at: u64) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 1024)?;
+    let me = team.rank();
+    let (right, left) = (Rank((me.0 + 1) % team.size()), Rank((me.0 + team.size() - 1) % team.size()));
+    team.barrier()?;
+    say(&format!("rank {me} runs as process {}", std::process::id()));
+    let mut round = 0;
+    let outcome = loop {
+        round += 1;
+        let strikes = me.0 == victim && round == at;
+        if strikes && fault == "leave" {
+            return Ok(());
+        }
+        let strike = || match fault {
+            "panic" if strikes => panic!("panicked on purpose"),
+            "exit" if strikes => std::process::exit(3),
+            _ => {}
+        };
+        let one_round = |window: &mut Window<u64>| -> rma::Result<()> {
+            window.fence(|epoch| {
+                epoch.put(right, 0, [round; 512])?;
+                strike();
+                Ok(())
+            })?;
+            window.lock(right, LockKind::Exclusive, |epoch| {
+                strike();
+                epoch.accumulate(right, 600, Sum, 1)
+            })?;
+            // Whoever posts can't be locked.
+            team.barrier()?;
+            let exposure = window.post(Origins::Group(&[left]))?;
+            let access = exposure.start(right, Info::Strong)?;
+            access.put(right, 700, round)?;
+            strike();
+            access.complete()?;
+            exposure.wait_all()
+        };
+        if strikes && fault == "error" {
+            // The lock is never given back by a call of the program.
+            let lock = window.acquire(right, LockKind::Exclusive, Info::Strong)?;
+            lock.put(right, 1, round)?;
+            return Err("failed on purpose".into());
+        }
+        if let Err(error) = one_round(&mut window) {
+            break error;
+        }
+    };
+    say(&verdict(team, &outcome));
+    Err(outcome.into())
 }
 
 fn expect_loss(team: &Team) -> Outcome {

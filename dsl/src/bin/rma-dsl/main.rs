@@ -125,6 +125,8 @@ enum Transport {
     Local,
     /// Processes with shared memory
     Shm,
+    /// Processes that are connected by TCP
+    Tcp,
 }
 
 impl Transport {
@@ -133,6 +135,7 @@ impl Transport {
             Transport::Auto => "auto",
             Transport::Local => "local",
             Transport::Shm => "shm",
+            Transport::Tcp => "tcp",
         }
     }
 }

@@ -2,6 +2,7 @@
 //! links, unless a path names it.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fortran_lint::check::Input;
@@ -14,6 +15,15 @@ use super::settings::Group;
 /// Extensions of files that are looked at in folders; a file named on the command line is always read.
 const EXTENSIONS: &[&str] =
     &["f", "for", "ftn", "f66", "f77", "f90", "f95", "f03", "f08", "f18", "f23", "fpp"];
+
+/// Largest file that is taken for a source.
+const FILE_BYTES_MAX: u64 = 256 << 20;
+
+/// Zeros among so many bytes at the beginning tell a file that is no text.
+const PROBE_BYTES: usize = 8192;
+
+/// What to do about a file that is no source.
+const WAY_OUT: &str = "leave it out by `exclude` in fortran-lint.toml";
 
 /// The files of a group, each once, in the order of paths and names, and what could not be read.
 pub(super) fn read(group: &Group, standard_input: Option<&Input>) -> (Vec<Input>, Vec<String>) {
@@ -31,13 +41,38 @@ pub(super) fn read(group: &Group, standard_input: Option<&Input>) -> (Vec<Input>
             if !seen.insert(std::path::absolute(&file).unwrap_or_else(|_| file.clone())) {
                 continue;
             }
-            match std::fs::read(&file) {
+            match text(&file) {
                 Ok(bytes) => inputs.push(Input { path: file.display().to_string(), bytes }),
-                Err(error) => failures.push(format!("cannot read {}: {error}", file.display())),
+                Err(why) => failures.push(format!("cannot read {}: {why}", file.display())),
             }
         }
     }
     (inputs, failures)
+}
+
+/// The bytes of a file that can be a source.
+fn text(file: &Path) -> Result<Vec<u8>, String> {
+    let too_large = |n_bytes: u64| {
+        format!("it has {n_bytes} bytes, and no source has more than {FILE_BYTES_MAX}; {WAY_OUT}")
+    };
+    let n_bytes = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
+    if n_bytes > FILE_BYTES_MAX {
+        return Err(too_large(n_bytes));
+    }
+    // A pipe tells its length only at its end.
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)
+        .and_then(|open| open.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(too_large(bytes.len() as u64));
+    }
+    match bytes[..bytes.len().min(PROBE_BYTES)].iter().position(|&byte| byte == 0) {
+        Some(at) => {
+            Err(format!("it is no text, since byte {at} is zero; convert it if it is UTF-16, or {WAY_OUT}"))
+        }
+        None => Ok(bytes),
+    }
 }
 
 fn collect(group: &Group, path: &Path, files: &mut Vec<PathBuf>, failures: &mut Vec<String>) {

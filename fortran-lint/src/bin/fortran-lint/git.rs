@@ -34,13 +34,19 @@ pub(super) fn changed(revision: &str, groups: &[Group]) -> Result<Changed, Strin
         if is_known {
             continue;
         }
-        let root = run(folder, &["rev-parse", "--show-toplevel"])?;
+        let root = run(folder, &["rev-parse", "--show-toplevel"]).map_err(|why| {
+            format!(
+                "{why}; `--since` leaves what git knows to be changed, so the paths must be in a checkout"
+            )
+        })?;
         let root = PathBuf::from(String::from_utf8_lossy(&root).trim_end_matches('\n'));
         roots.push(std::fs::canonicalize(&root).unwrap_or(root));
     }
     let mut files = HashMap::new();
     for root in roots {
-        let base = run(&root, &["merge-base", revision, "HEAD"])?;
+        let base = run(&root, &["merge-base", revision, "HEAD"]).map_err(|why| {
+            format!("{why}; name a branch, a tag or a commit that this checkout has, with its history (`git fetch --unshallow`)")
+        })?;
         let base = String::from_utf8_lossy(&base).trim().to_string();
         let diff = run(
             &root,

@@ -334,10 +334,12 @@ fn write_baseline(path: &Path, groups: &[Group], has_failed: bool) -> Result<Exi
 
 fn read_baseline(path: &Path) -> Result<(PathBuf, Baseline), String> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read the baseline {shown}: {error}"))?;
-    let baseline =
-        Baseline::parse(&text).map_err(|error| format!("the baseline {shown} is not understood: {error}"))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        format!("cannot read the baseline {shown}: {error}; `--write-baseline {shown}` makes one")
+    })?;
+    let baseline = Baseline::parse(&text).map_err(|error| {
+        format!("the baseline {shown} is not understood: {error}; `--write-baseline {shown}` makes it anew")
+    })?;
     Ok((path.to_path_buf(), baseline))
 }
 

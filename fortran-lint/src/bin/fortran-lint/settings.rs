@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fortran_lint::check::Input;
-use fortran_lint::config::{Codes, Config, FILE_NAME, code};
+use fortran_lint::config::{Codes, Config, FILE_NAME, code, definition, procedure};
 use fortran_lint::form::Form;
 use fortran_lint::options::Options;
 use rma_source::{SourceFile, SourceMap, render};
@@ -105,6 +105,8 @@ fn overlay(arguments: &CheckArguments, options: &mut Options) -> Result<(), Stri
     if !arguments.ignore.is_empty() {
         options.ignore = codes(&arguments.ignore, Codes::RulesOnly)?;
     }
+    arguments.dummy.iter().try_for_each(|name| procedure(name))?;
+    arguments.define.iter().try_for_each(|text| definition(text))?;
     options.min_level = arguments.min_level.unwrap_or(options.min_level);
     options.standard = arguments.std.unwrap_or(options.standard);
     options.binding = arguments.binding.unwrap_or(options.binding);

@@ -85,7 +85,7 @@ fn classify(tree: &mut Tree, c: &mut Cursor<'_>, label: Option<u32>) -> Parsed<S
     match understood {
         Ok(kind) if c.is_end() || is_prefix_of_another(&kind) => Ok(kind),
         // In free form a whole word is the keyword; in fixed form a macro's name may begin with one.
-        _ if keyword.is_some() && c.form == Form::Free => match understood {
+        _ if keyword.is_some() && c.form == Form::Free && keyword != Some("attributes") => match understood {
             Ok(_) => Err(c.fail("the end of the statement")),
             Err(error) => Err(error),
         },
@@ -256,6 +256,7 @@ impl Parser<'_> {
             }
             "subroutine" => self.unit(c, UnitKind::Subroutine, None)?,
             "function" => self.unit(c, UnitKind::Function, None)?,
+            "attributes" => self.accelerated(c)?,
             "recursive" | "pure" | "elemental" | "impure" | "nonrecursive" | "simple" => {
                 let next = keyword::take(c).ok_or_else(|| c.fail("a procedure"))?;
                 return self.keyword(c, next, construct);
@@ -312,13 +313,34 @@ impl Parser<'_> {
         })
     }
 
+    /// `ATTRIBUTES (DEVICE) :: names` and `ATTRIBUTES (GLOBAL) SUBROUTINE name` of CUDA Fortran.
+    fn accelerated(&mut self, c: &mut Cursor<'_>) -> Parsed<StatementKind> {
+        self.e.arguments(c)?;
+        if c.kind(0) == T::DoubleColon {
+            return self.attribute_statement(c, Attributes::OTHER);
+        }
+        let next = keyword::take(c).ok_or_else(|| c.fail("a procedure"))?;
+        self.keyword(c, next, None)
+    }
+
     /// `_RL x(n)`, a type that the preprocessor will fill in, and `MACRO(a, b)`, a statement that it will.
     fn macro_statement(&mut self, c: &mut Cursor<'_>) -> Parsed<StatementKind> {
         let is_first = c.position() == 0;
         let word = c.word(0);
         let is_reserved_name = word.starts_with('_');
+        if c.form == Form::Free
+            && matches!(c.kind(1), T::Comma | T::DoubleColon)
+            && c.find_outside(1, |kind| kind == T::DoubleColon).is_some()
+        {
+            // Nothing else looks like `WORD, attributes :: names`, which templates and unseen macros have for a type.
+            c.bump();
+            self.e.tree.note_macro_type(word);
+            let spec = TypeSpec { base: BaseType::Macro, kind: Kind::Default };
+            return self.declaration(c, spec, Attributes::NONE);
+        }
         // The definition may stand in a file that was not found.
-        if is_reserved_name || self.e.tree.has_missing_files() {
+        let is_known_type = self.e.tree.is_macro_type(word);
+        if is_known_type || is_reserved_name || self.e.tree.has_missing_files() {
             let length = match c.form {
                 Form::Free => Some(word.len()),
                 Form::Fixed => c.line.first_gap.filter(|&gap| is_first && 0 < gap && gap < word.len()),

@@ -1,7 +1,8 @@
 //! Measures the runtime: the metrics of `tests/peers/mpi_rma_bench.c`, under the same names, in loops of the same shape,
 //! printed in the same columns, so that a script can put ours and the peers' into one table.
 //!
-//! One line per metric: `metric<TAB>bytes<TAB>value<TAB>unit`. With 2 ranks all metrics; rank 0 is the origin and rank 1
+//! One line per metric: `metric<TAB>bytes<TAB>value<TAB>unit`. Before the metric stands the kind of window, and `tcp.` before
+//! that where ranks are connected. With 2 ranks all metrics; rank 0 is the origin and rank 1
 //! the target, which waits in a barrier unless the metric says otherwise. With more ranks the collective ones only.
 //!
 //! Never compares with anything: `tests/peers/table.sh` does.
@@ -17,7 +18,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, ValueEnum};
-use rma::{Result, Team, Window};
+use rma::{Rank, Result, Team, Window};
 
 use report::Failure;
 use timing::Bench;
@@ -89,10 +90,13 @@ enum Kind {
 }
 
 impl Kind {
-    fn prefix(self) -> &'static str {
-        match self {
-            Kind::Alloc => "alloc",
-            Kind::Create => "create",
+    /// Rows of ranks that are connected stand beside those of ranks that share memory, so their names say it.
+    fn prefix(self, connected: bool) -> &'static str {
+        match (self, connected) {
+            (Kind::Alloc, false) => "alloc",
+            (Kind::Create, false) => "create",
+            (Kind::Alloc, true) => "tcp.alloc",
+            (Kind::Create, true) => "tcp.create",
         }
     }
 
@@ -186,8 +190,9 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     let mut buffer = vec![1_u64; REGION_WORDS + PAGE_BYTES / size_of::<u64>()];
     let skipped = buffer.as_ptr().align_offset(PAGE_BYTES);
     let origin = &mut buffer[skipped..skipped + REGION_WORDS];
+    let connected = !team.shares_memory(Rank((team.rank().0 + 1) % team.size()))?;
     for &kind in &arguments.kinds {
-        let bench = Bench::new(team, kind.prefix(), arguments.scale.0);
+        let bench = Bench::new(team, kind.prefix(connected), arguments.scale.0);
         let memory = kind.memory::<u64>();
         // What a rank did before is no part of the creation of another's window.
         team.barrier()?;

@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::EventFlags;
 
@@ -14,13 +14,23 @@ use super::frame::{Decoder, Kind, Writer};
 use super::handshake::Party;
 use super::rendezvous::read_lost;
 use super::socket::{self, Moved, Poller};
-use super::wire::Wire;
+use super::tally::Tally;
+use super::wire::{Progress, Wire};
 use crate::error::Evidence;
 
 /// Replies of one connection from which on nothing more is read from it until the other side has taken them.
 const REPLIES_MAX_BYTES: usize = 4 << 20;
 /// Reads of one connection before others get their turn.
 const READS_PER_TURN: usize = 8;
+/// How soon a frame is tried again that something has stopped which does not last.
+const HELD_SLICE: Duration = Duration::from_millis(1);
+
+/// How often a connection is looked at that has sent something, until that is acknowledged.
+const ACKNOWLEDGED_SLICE: Duration = Duration::from_secs(1);
+/// How soon a rank counts as lost whose link has broken while nobody says how it has ended: at once where the link was cut, and
+/// later where it was closed, since whoever knows why may be slow.
+const CUT_GRACE: Duration = Duration::from_millis(500);
+const CLOSED_GRACE: Duration = Duration::from_secs(5);
 
 const DOOR: u64 = 0;
 const BELL: u64 = 1;
@@ -38,9 +48,20 @@ struct Agent {
     ranks: Vec<Option<Connection>>,
     /// What the rendezvous says; `None` once it is gone.
     rendezvous: Option<Decoder>,
+    /// Ranks whose links have broken, and when they count as lost.
+    broken: Vec<(u32, Instant)>,
     /// Ranks that strangers claim to be.
     claimed: Vec<u32>,
     on_lost: OnLost,
+}
+
+/// How a link has ended.
+#[derive(Clone, Copy)]
+enum Broken {
+    /// The other side has closed it, or has sent what makes no sense.
+    Closed,
+    /// Nothing comes from the other side any more.
+    Cut,
 }
 
 struct Connection {
@@ -49,6 +70,10 @@ struct Connection {
     replies: Vec<u8>,
     /// What the connection is watched for.
     watched: EventFlags,
+    /// Its next frame has come and can't be done yet, so nothing more is read.
+    is_held: bool,
+    /// When something was sent, or looked for last, that may not have been acknowledged yet.
+    unacknowledged: Option<Instant>,
 }
 
 /// Starts the agent of a process.
@@ -63,6 +88,7 @@ pub(crate) fn start(wire: Arc<Wire>, door: Door, rendezvous: Decoder, on_lost: O
         door,
         ranks: Vec::new(),
         rendezvous: Some(rendezvous),
+        broken: Vec::new(),
         claimed: Vec::new(),
         on_lost,
     };
@@ -75,7 +101,10 @@ impl Agent {
         // What came behind the answer to the join has arrived already, so no descriptor tells of it.
         self.hear_rendezvous();
         loop {
-            let timeout = [self.door.expire(), self.look_again()].into_iter().flatten().min();
+            let (expiry, waiting, held) = (self.door.expire(), self.look_again(), self.try_again());
+            let (unacknowledged, broken) = (self.look_for_cuts(), self.believe_lost());
+            let timeouts = [expiry, waiting, held, unacknowledged, broken];
+            let timeout = timeouts.into_iter().flatten().min();
             self.settle_claims();
             // Without its sockets the process can't take part, which the others see by its silence.
             let Ok(numbers) = self.poller.wait(timeout) else { return };
@@ -95,11 +124,12 @@ impl Agent {
 
     /// Answers requests that had to wait and need not any more.
     fn look_again(&mut self) -> Option<Duration> {
-        let ranks = &mut self.ranks;
+        let (ranks, tally) = (&mut self.ranks, self.wire.tally());
         let mut answered = Vec::new();
         let next = self.wire.look_again(&mut |rank, request, body| {
             if let Some(Some(connection)) = ranks.get_mut(rank as usize) {
                 Writer::new(&mut connection.replies, Kind::Reply, request).bytes(body);
+                tally.replies_sent.add(1);
                 answered.push(rank);
             }
         });
@@ -107,6 +137,17 @@ impl Agent {
             self.answer(rank);
         }
         next
+    }
+
+    /// Tries again what was stopped, and says when to do so next.
+    fn try_again(&mut self) -> Option<Duration> {
+        let is_held = |connection: &Option<Connection>| {
+            connection.as_ref().is_some_and(|connection| connection.is_held)
+        };
+        let held: Vec<u32> =
+            (0..).zip(&self.ranks).filter_map(|(rank, it)| is_held(it).then_some(rank)).collect();
+        held.into_iter().for_each(|rank| self.hear(rank));
+        self.ranks.iter().any(is_held).then_some(HELD_SLICE)
     }
 
     /// Forgets claims of strangers that have become known, or have gone.
@@ -148,8 +189,9 @@ impl Agent {
         if self.poller.change(&stream, RANKS_FROM + u64::from(rank), EventFlags::IN).is_ok() {
             self.wire.speaks(rank);
             let decoder = Decoder::new();
+            let (replies, watched) = (Vec::new(), EventFlags::IN);
             self.ranks[at] =
-                Some(Connection { stream, decoder, replies: Vec::new(), watched: EventFlags::IN });
+                Some(Connection { stream, decoder, replies, watched, is_held: false, unacknowledged: None });
             self.hear(rank);
         }
     }
@@ -158,22 +200,66 @@ impl Agent {
     fn hear(&mut self, rank: u32) {
         let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
         match connection.serve(&self.wire, rank) {
-            true => self.answer(rank),
-            false => self.lose(rank),
+            Ok(()) => self.answer(rank),
+            Err(broken) => self.lose(rank, broken),
         }
     }
 
     /// Sends a rank the replies that have come together.
     fn answer(&mut self, rank: u32) {
         let Some(Some(connection)) = self.ranks.get_mut(rank as usize) else { return };
-        if !connection.send(&self.poller, RANKS_FROM + u64::from(rank)) {
-            self.lose(rank);
+        if let Err(broken) = connection.send(&self.poller, RANKS_FROM + u64::from(rank), self.wire.tally()) {
+            self.lose(rank, broken);
         }
     }
 
-    fn lose(&mut self, rank: u32) {
+    fn lose(&mut self, rank: u32, broken: Broken) {
         self.ranks[rank as usize] = None;
+        // Of a rank that has said before that it says nothing more the end of the link is no news.
+        if !self.wire.is_drained(rank) {
+            let grace = match broken {
+                Broken::Cut => CUT_GRACE,
+                Broken::Closed => CLOSED_GRACE,
+            };
+            self.broken.push((rank, Instant::now() + grace));
+        }
         self.wire.is_silent(rank);
+    }
+
+    /// Gives up connections whose other side acknowledges nothing any more, and says when to look again. A connection on which
+    /// nothing was sent for a while is none of them, and costs nothing.
+    fn look_for_cuts(&mut self) -> Option<Duration> {
+        let mut next = None;
+        let mut cut = Vec::new();
+        for (rank, connection) in (0..).zip(&mut self.ranks) {
+            let Some(connection) = connection else { continue };
+            let Some(since) = connection.unacknowledged else { continue };
+            match ACKNOWLEDGED_SLICE.checked_sub(since.elapsed()) {
+                Some(left) if !left.is_zero() => next = Some(next.unwrap_or(left).min(left)),
+                _ if socket::is_cut(&connection.stream) => cut.push(rank),
+                _ if socket::is_acknowledged(&connection.stream) => connection.unacknowledged = None,
+                _ => {
+                    connection.unacknowledged = Some(Instant::now());
+                    next = Some(next.unwrap_or(ACKNOWLEDGED_SLICE).min(ACKNOWLEDGED_SLICE));
+                }
+            }
+        }
+        cut.into_iter().for_each(|rank| self.lose(rank, Broken::Cut));
+        next
+    }
+
+    /// Notes that ranks are lost whose links have broken for long enough, unless it is known already how they have ended. Says
+    /// when the next one's time will be over.
+    fn believe_lost(&mut self) -> Option<Duration> {
+        let (now, on_lost) = (Instant::now(), &self.on_lost);
+        self.broken.retain(|&(rank, deadline)| {
+            let waits = now < deadline;
+            if !waits {
+                on_lost(rank, Evidence::Disconnected);
+            }
+            waits
+        });
+        self.broken.iter().map(|(_, deadline)| deadline.saturating_duration_since(now)).min()
     }
 
     fn hear_rendezvous(&mut self) {
@@ -195,7 +281,7 @@ impl Agent {
             match socket::read(self.wire.rendezvous(), decoder.room()) {
                 Moved::Bytes(len) => decoder.filled(len),
                 Moved::Nothing => break true,
-                Moved::Closed => break false,
+                Moved::Closed | Moved::Cut => break false,
             }
         };
         if !open {
@@ -208,51 +294,82 @@ impl Agent {
 }
 
 impl Connection {
-    /// Reads and does what has arrived. `false` if nothing more can come.
-    fn serve(&mut self, wire: &Wire, rank: u32) -> bool {
+    /// Reads and does what has arrived.
+    fn serve(&mut self, wire: &Wire, rank: u32) -> Result<(), Broken> {
+        self.do_frames(wire, rank)?;
         for _ in 0..READS_PER_TURN {
-            if REPLIES_MAX_BYTES <= self.replies.len() {
-                return true;
+            if self.is_held || REPLIES_MAX_BYTES <= self.replies.len() {
+                return Ok(());
             }
-            match socket::read(&self.stream, self.decoder.room()) {
-                Moved::Bytes(len) => self.decoder.filled(len),
-                Moved::Nothing => return true,
-                Moved::Closed => return false,
-            }
-            loop {
-                match self.decoder.next() {
-                    Ok(None) => break,
-                    Ok(Some(frame)) => match wire.receive(rank, frame, &mut self.replies) {
-                        Ok(()) => {}
-                        Err(_) => return false,
-                    },
-                    Err(_) => return false,
-                }
+            let room = self.decoder.room();
+            let most = room.len();
+            let read = match socket::read(&self.stream, room) {
+                Moved::Bytes(len) => len,
+                Moved::Nothing => return Ok(()),
+                Moved::Closed => return Err(Broken::Closed),
+                Moved::Cut => return Err(Broken::Cut),
+            };
+            wire.tally().bytes_received.add(read as u64);
+            self.decoder.filled(read);
+            self.do_frames(wire, rank)?;
+            // What left room had no more to give, and is watched.
+            if read < most {
+                return Ok(());
             }
         }
-        true
+        Ok(())
     }
 
-    /// Sends replies, and watches for what the connection waits for now. `false` if it is gone.
-    fn send(&mut self, poller: &Poller, number: u64) -> bool {
+    /// Does what the frames that have arrived ask for.
+    fn do_frames(&mut self, wire: &Wire, rank: u32) -> Result<(), Broken> {
+        self.is_held = false;
+        while REPLIES_MAX_BYTES > self.replies.len() {
+            let frame = match self.decoder.next() {
+                Ok(None) => return Ok(()),
+                Ok(Some(frame)) => frame,
+                Err(_) => return Err(Broken::Closed),
+            };
+            let (len, before) = (frame.body.left(), self.replies.len());
+            match wire.receive(rank, frame, &mut self.replies) {
+                Ok(Progress::Done) => {
+                    wire.tally().frames_received.add(1);
+                    wire.tally().replies_sent.add(u64::from(before < self.replies.len()));
+                }
+                Ok(Progress::Later) => {
+                    self.decoder.put_back(len);
+                    self.is_held = true;
+                    return Ok(());
+                }
+                Err(_) => return Err(Broken::Closed),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends replies, and watches for what the connection waits for now.
+    fn send(&mut self, poller: &Poller, number: u64, tally: &Tally) -> Result<(), Broken> {
         while !self.replies.is_empty() {
             match socket::write(&self.stream, &self.replies) {
                 Moved::Bytes(len) => {
+                    tally.wrote(len);
+                    self.unacknowledged.get_or_insert_with(Instant::now);
                     self.replies.drain(..len);
                 }
                 Moved::Nothing => break,
-                Moved::Closed => return false,
+                Moved::Closed => return Err(Broken::Closed),
+                Moved::Cut => return Err(Broken::Cut),
             }
         }
-        let wanted = match self.replies.len() {
-            0 => EventFlags::IN,
-            few if few < REPLIES_MAX_BYTES => EventFlags::IN | EventFlags::OUT,
+        let wanted = match (self.replies.len(), self.is_held) {
+            (0, false) => EventFlags::IN,
+            (0, true) => EventFlags::empty(),
+            (few, false) if few < REPLIES_MAX_BYTES => EventFlags::IN | EventFlags::OUT,
             _ => EventFlags::OUT,
         };
         if wanted == self.watched {
-            return true;
+            return Ok(());
         }
         self.watched = wanted;
-        poller.change(&self.stream, number, wanted).is_ok()
+        poller.change(&self.stream, number, wanted).map_err(|_| Broken::Closed)
     }
 }

@@ -148,7 +148,7 @@ impl Stranger {
             match socket::read(&self.stream, &mut self.received[self.filled..wanted]) {
                 Moved::Bytes(len) => self.filled += len,
                 Moved::Nothing => return Verdict::Wait,
-                Moved::Closed => return Verdict::Out,
+                Moved::Closed | Moved::Cut => return Verdict::Out,
             }
             if self.filled < wanted {
                 continue;

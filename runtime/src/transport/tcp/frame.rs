@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     Left,
     /// What the receiver waits for is asked.
     Sight,
+    /// Two members of a team sit in different collective calls.
+    Accused,
     /// Something for a service of the receiver, which the body names: what is asked of a window.
     Service = 32,
     /// The answer to a request.
@@ -51,7 +53,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     fn from_code(code: u8) -> Option<Kind> {
-        const KINDS: [Kind; 10] = [
+        const KINDS: [Kind; 11] = [
             Kind::Join,
             Kind::Table,
             Kind::Ended,
@@ -60,6 +62,7 @@ impl Kind {
             Kind::TeamBroken,
             Kind::Left,
             Kind::Sight,
+            Kind::Accused,
             Kind::Service,
             Kind::Reply,
         ];
@@ -125,6 +128,11 @@ impl<'a> Body<'a> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How many bytes are left.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn rest(&mut self) -> &'a [u8] {
@@ -215,6 +223,11 @@ impl Decoder {
     /// Says that so many bytes have been put there.
     pub(crate) fn filled(&mut self, len: usize) {
         self.end = (self.end + len).min(self.buffer.len());
+    }
+
+    /// Takes the last frame back, of so many bytes of body: it comes again next.
+    pub(crate) fn put_back(&mut self, body_len: usize) {
+        self.start -= HEADER_BYTES + body_len;
     }
 
     /// The next frame, once all of it has arrived.

@@ -18,15 +18,25 @@ use rustix::event::PollFlags;
 
 use super::frame::{DATA_MAX_BYTES, Decoder, Kind, Writer, seal};
 use super::handshake::{ANSWER_BYTES, Caller, Party, Secret};
-use super::socket::{self, Moved};
+use super::socket::{self, Moved, Woken};
+use super::tally::Tally;
 use crate::error::{Error, Result};
 
 /// Staged bytes from which on they are sent without being asked for.
 pub(crate) const PUSH_BYTES: usize = 64 << 10;
 /// Staged bytes from which on a caller waits until the other side has taken some.
 pub(crate) const STAGED_MAX_BYTES: usize = 256 << 20;
-/// How long a caller that need not wait gives the connection to take more before it stages the rest.
+/// How long a transfer that need not wait gives the connection to take more before it stages the rest.
 const STREAMING_PATIENCE: Duration = Duration::from_millis(20);
+
+/// What is left of the patience of one transfer.
+pub(crate) struct Streaming(Duration);
+
+impl Streaming {
+    pub(crate) fn new() -> Streaming {
+        Streaming(STREAMING_PATIENCE)
+    }
+}
 /// What the system gets to say that nobody listens at an address, or that somebody does.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest sleep of a thread that another one reads for.
@@ -53,11 +63,14 @@ impl From<Error> for Cut {
 /// See the module.
 pub(crate) struct Link {
     address: SocketAddr,
+    tally: Arc<Tally>,
     state: Mutex<State>,
     /// Told when the state changes, when replies have arrived and when a thread stops reading.
     changed: Condvar,
     staged: Mutex<Staged>,
     incoming: Mutex<Decoder>,
+    /// Whether the connection has been opened; it stays so.
+    opened: AtomicBool,
     gone: AtomicBool,
     next_request: AtomicU64,
 }
@@ -96,17 +109,18 @@ impl Staged {
     }
 
     /// Gives the connection what it takes.
-    fn push(&mut self, stream: &TcpStream) -> Moved {
+    fn push(&mut self, stream: &TcpStream, tally: &Tally) -> Moved {
         let mut all = 0;
         while self.sent < self.bytes.len() {
             match socket::write(stream, &self.bytes[self.sent..]) {
                 Moved::Bytes(len) => {
+                    tally.wrote(len);
                     self.sent += len;
                     all += len;
                 }
                 Moved::Nothing if all == 0 => return Moved::Nothing,
                 Moved::Nothing => return Moved::Bytes(all),
-                Moved::Closed => return Moved::Closed,
+                lost @ (Moved::Closed | Moved::Cut) => return lost,
             }
         }
         self.bytes.clear();
@@ -119,20 +133,31 @@ impl Staged {
 }
 
 impl Link {
-    pub(crate) fn new(address: SocketAddr) -> Link {
+    pub(crate) fn new(address: SocketAddr, tally: Arc<Tally>) -> Link {
         Link {
             address,
+            tally,
             state: Mutex::default(),
             changed: Condvar::new(),
             staged: Mutex::default(),
             incoming: Mutex::new(Decoder::new()),
+            opened: AtomicBool::new(false),
             gone: AtomicBool::new(false),
             next_request: AtomicU64::new(1),
         }
     }
 
     /// Opens the connection, if no thread has yet.
+    #[inline]
     pub(crate) fn open(&self, secret: &Secret, from: Party, to: Party, pause: Pause<'_>) -> Result<(), Cut> {
+        match self.is_open() {
+            true => Ok(()),
+            false => self.open_now(secret, from, to, pause),
+        }
+    }
+
+    #[cold]
+    fn open_now(&self, secret: &Secret, from: Party, to: Party, pause: Pause<'_>) -> Result<(), Cut> {
         let mut state = self.state();
         loop {
             match state.connection {
@@ -153,6 +178,8 @@ impl Link {
         let outcome = match opened {
             Ok(stream) => {
                 state.connection = Connection::Open(Arc::new(stream));
+                // Relaxed: whoever needs the connection takes it from the state.
+                self.opened.store(true, Ordering::Relaxed);
                 Ok(())
             }
             Err(cut) => {
@@ -169,7 +196,7 @@ impl Link {
 
     /// Whether the connection was opened.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.state().connection, Connection::Open(_))
+        self.opened.load(Ordering::Relaxed)
     }
 
     /// A number for a request that wants a reply.
@@ -177,15 +204,26 @@ impl Link {
         self.next_request.fetch_add(1, Ordering::Relaxed) // Relaxed: only uniqueness matters.
     }
 
+    /// Makes room for so many bytes, so that a large transfer that has to be staged does not move what is staged already.
+    pub(crate) fn reserve(&self, bytes: usize) {
+        if PUSH_BYTES <= bytes {
+            let mut staged = self.staged();
+            // What the connection takes meanwhile needs no room; what is not there can be got later, too.
+            let _ = staged.bytes.try_reserve(bytes.min(STAGED_MAX_BYTES));
+        }
+    }
+
     /// Stages a frame.
     pub(crate) fn stage(&self, kind: Kind, request: u64, body: impl FnOnce(Writer<'_>)) {
+        self.tally.frames_sent.add(1);
         let mut staged = self.staged();
         staged.open = None;
         body(Writer::new(&mut staged.bytes, kind, request));
     }
 
     /// Adds `more` (of `len` bytes) to the frame that was staged last, if that has the same mark and room; otherwise to a new
-    /// one that begins with `head`. Frames that are added to want no reply.
+    /// one that begins with `head`. Frames that are added to want no reply. Sends staged frames if they have become many, as
+    /// [`push_if_many`](Link::push_if_many) does.
     pub(crate) fn stage_more(
         &self,
         kind: Kind,
@@ -193,7 +231,8 @@ impl Link {
         head: impl FnOnce(&mut Vec<u8>),
         len: usize,
         more: impl FnOnce(&mut Vec<u8>),
-    ) {
+        (streaming, pause): (&mut Streaming, Pause<'_>),
+    ) -> Result<(), Cut> {
         let mut staged = self.staged();
         let Staged { bytes, open, sent } = &mut *staged;
         let start = match *open {
@@ -204,6 +243,7 @@ impl Link {
                 start
             }
             _ => {
+                self.tally.frames_sent.add(1);
                 let start = bytes.len();
                 drop(Writer::new(bytes, kind, 0));
                 head(bytes);
@@ -213,6 +253,13 @@ impl Link {
         };
         more(bytes);
         seal(bytes, start);
+        match staged.left() < PUSH_BYTES {
+            true => Ok(()),
+            false => {
+                drop(staged);
+                self.push_some(streaming, pause)
+            }
+        }
     }
 
     /// Sends staged frames if they have become many. Waits only if they are more than memory should hold.
@@ -220,31 +267,31 @@ impl Link {
         let left = self.staged().left();
         match left < PUSH_BYTES {
             true => Ok(()),
-            false => self.push_some(pause),
+            false => self.push_some(&mut Streaming::new(), pause),
         }
     }
 
-    fn push_some(&self, pause: Pause<'_>) -> Result<(), Cut> {
+    fn push_some(&self, streaming: &mut Streaming, pause: Pause<'_>) -> Result<(), Cut> {
         let stream = self.stream()?;
-        let begun = Instant::now();
         loop {
             let mut staged = self.staged();
-            let moved = staged.push(&stream);
+            let moved = staged.push(&stream, &self.tally);
             let left = staged.left();
             drop(staged);
             match moved {
-                Moved::Closed => return Err(self.broken()),
+                Moved::Closed | Moved::Cut => return Err(self.broken()),
                 _ if left < PUSH_BYTES => return Ok(()),
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
             let slice = match left < STAGED_MAX_BYTES {
-                true => match STREAMING_PATIENCE.checked_sub(begun.elapsed()) {
-                    Some(slice) => slice,
-                    None => return Ok(()),
-                },
+                true if streaming.0.is_zero() => return Ok(()),
+                true => streaming.0,
                 false => pause()?,
             };
-            socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
+            let begun = Instant::now();
+            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
+            self.refuse_cut(&stream, woken)?;
+            streaming.0 = streaming.0.saturating_sub(begun.elapsed());
             self.read_available(&stream)?;
         }
     }
@@ -254,15 +301,16 @@ impl Link {
         let stream = self.stream()?;
         loop {
             let mut staged = self.staged();
-            let moved = staged.push(&stream);
+            let moved = staged.push(&stream, &self.tally);
             let left = staged.left();
             drop(staged);
             match moved {
-                Moved::Closed => return Err(self.broken()),
+                Moved::Closed | Moved::Cut => return Err(self.broken()),
                 _ if left == 0 => return Ok(()),
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
-            socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            self.refuse_cut(&stream, woken)?;
             self.read_available(&stream)?;
         }
     }
@@ -271,7 +319,7 @@ impl Link {
     pub(crate) fn push_now(&self) {
         if let Ok(stream) = self.stream() {
             // A connection that has gone has nobody to tell.
-            let _ = self.staged().push(&stream);
+            let _ = self.staged().push(&stream, &self.tally);
         }
     }
 
@@ -308,7 +356,7 @@ impl Link {
     /// Sends what the connection takes now, and reads what has arrived. For callers that wait for several links.
     pub(crate) fn exchange_now(&self) -> Result<(), Cut> {
         let stream = self.stream()?;
-        if let Moved::Closed = self.staged().push(&stream) {
+        if let Moved::Closed | Moved::Cut = self.staged().push(&stream, &self.tally) {
             return Err(self.broken());
         }
         self.read_available(&stream).map(|_| ())
@@ -333,7 +381,8 @@ impl Link {
     /// Reads what has arrived, or sleeps until something does.
     fn read_for_all(&self, stream: &TcpStream, slice: Duration) -> Result<(), Cut> {
         if !self.read_available(stream)? {
-            socket::wait(stream, PollFlags::IN, slice);
+            let woken = socket::wait(stream, PollFlags::IN, slice);
+            self.refuse_cut(stream, woken)?;
             self.read_available(stream)?;
         }
         Ok(())
@@ -353,9 +402,12 @@ impl Link {
         let mut any = false;
         loop {
             match socket::read(stream, incoming.room()) {
-                Moved::Bytes(len) => incoming.filled(len),
+                Moved::Bytes(len) => {
+                    self.tally.bytes_received.add(len as u64);
+                    incoming.filled(len);
+                }
                 Moved::Nothing => break,
-                Moved::Closed => {
+                Moved::Closed | Moved::Cut => {
                     drop(incoming);
                     return Err(self.broken());
                 }
@@ -364,6 +416,7 @@ impl Link {
                 match incoming.next() {
                     Ok(Some(mut frame)) if frame.kind == Kind::Reply => {
                         any = true;
+                        self.tally.replies_received.add(1);
                         let (request, body) = (frame.request, frame.body.rest().to_vec());
                         let mut state = self.state();
                         if !state.unwanted.remove(&request) {
@@ -395,6 +448,17 @@ impl Link {
         match self.gone.load(Ordering::Relaxed) {
             true => Err(Cut::Gone("the connection is gone")),
             false => Ok(()),
+        }
+    }
+
+    /// Gives up a connection whose other side has not been heard of for too long.
+    fn refuse_cut(&self, stream: &TcpStream, woken: Woken) -> Result<(), Cut> {
+        match woken == Woken::TimeOver && socket::is_cut(stream) {
+            false => Ok(()),
+            true => {
+                self.broken();
+                Err(Cut::Gone("nothing that was sent is acknowledged any more: the link is cut"))
+            }
         }
     }
 
@@ -440,8 +504,10 @@ pub(crate) fn connect(
     while filled < ANSWER_BYTES {
         match socket::read(&stream, &mut answer[filled..]) {
             Moved::Bytes(len) => filled += len,
-            Moved::Nothing => socket::wait(&stream, PollFlags::IN, pause()?),
-            Moved::Closed => {
+            Moved::Nothing => {
+                socket::wait(&stream, PollFlags::IN, pause()?);
+            }
+            Moved::Closed | Moved::Cut => {
                 return Err(Cut::Gone(
                     "it refused the handshake: another job, another version or a wrong secret",
                 ));
@@ -459,8 +525,10 @@ fn send_all(stream: &TcpStream, bytes: &[u8], pause: Pause<'_>) -> Result<(), Cu
     while sent < bytes.len() {
         match socket::write(stream, &bytes[sent..]) {
             Moved::Bytes(len) => sent += len,
-            Moved::Nothing => socket::wait(stream, PollFlags::OUT, pause()?),
-            Moved::Closed => return Err(Cut::Gone("the connection is gone")),
+            Moved::Nothing => {
+                socket::wait(stream, PollFlags::OUT, pause()?);
+            }
+            Moved::Closed | Moved::Cut => return Err(Cut::Gone("the connection is gone")),
         }
     }
     Ok(())

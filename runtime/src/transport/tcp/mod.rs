@@ -17,4 +17,5 @@ pub(crate) mod link;
 pub(crate) mod mailbox;
 pub(crate) mod rendezvous;
 pub(crate) mod socket;
+pub(crate) mod tally;
 pub(crate) mod wire;

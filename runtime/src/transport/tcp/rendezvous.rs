@@ -270,7 +270,7 @@ impl Server {
             match socket::read(&connection.stream, connection.decoder.room()) {
                 Moved::Bytes(len) => connection.decoder.filled(len),
                 Moved::Nothing => break true,
-                Moved::Closed => break false,
+                Moved::Closed | Moved::Cut => break false,
             }
             let understood = loop {
                 match connection.decoder.next() {
@@ -340,7 +340,7 @@ impl Server {
                     Moved::Bytes(len) => {
                         connection.out.drain(..len);
                     }
-                    Moved::Nothing | Moved::Closed => break,
+                    Moved::Nothing | Moved::Closed | Moved::Cut => break,
                 }
             }
         }
@@ -450,7 +450,7 @@ pub(crate) fn join(
             Moved::Nothing => {
                 socket::wait(&stream, PollFlags::IN, pause().map_err(|error| NotJoined::Cut(error.into()))?);
             }
-            Moved::Closed => return Err(gone()),
+            Moved::Closed | Moved::Cut => return Err(gone()),
         }
     }
 }

@@ -12,11 +12,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
-/// After so much silence the system asks whether the other side is still there, and how often before it gives up. This is
-/// what ends a connection whose link was cut.
-const PROBE_AFTER: Duration = Duration::from_secs(5);
-const PROBE_EVERY: Duration = Duration::from_secs(2);
+use crate::sys;
+
+/// What counts as evidence that a link was cut: for so long the other side's system has acknowledged nothing, neither data nor
+/// the question whether it is still there. A process that is stopped does not matter, as its system goes on to acknowledge.
+pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(4);
+/// After so much silence on a connection that has nothing to send the system asks whether the other side is still there, and
+/// how often before it gives up.
+const PROBE_AFTER: Duration = Duration::from_secs(1);
+const PROBE_EVERY: Duration = Duration::from_secs(1);
 const PROBES: u32 = 3;
+const _: () = assert!(
+    PROBE_AFTER.as_secs() + PROBE_EVERY.as_secs() * PROBES as u64 == SILENCE_MAX.as_secs(),
+    "idle connections and others are given up after the same time"
+);
 /// Events that are taken from the system at once.
 const EVENTS: usize = 64;
 
@@ -29,6 +38,8 @@ pub(crate) enum Moved {
     Nothing,
     /// The other side has closed the connection, or it has broken.
     Closed,
+    /// The system has given the connection up, as nothing comes from the other side any more.
+    Cut,
 }
 
 /// Makes a new connection one that never blocks, sends at once what it is given, and notices a cut link.
@@ -49,9 +60,28 @@ pub(crate) fn read(mut stream: &TcpStream, into: &mut [u8]) -> Moved {
             Ok(len) => return Moved::Bytes(len),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Moved::Nothing,
-            Err(_) => return Moved::Closed,
+            Err(error) => return broken(&error),
         }
     }
+}
+
+fn broken(error: &io::Error) -> Moved {
+    match error.kind() {
+        ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Moved::Cut,
+        _ => Moved::Closed,
+    }
+}
+
+/// Whether a connection has sent something that was not acknowledged for so long that its link counts as cut. The system asks
+/// by itself only on connections that have nothing on their way.
+pub(crate) fn is_cut(stream: &TcpStream) -> bool {
+    sys::tcp::on_its_way(stream)
+        .is_some_and(|it| it.unacknowledged != 0 && SILENCE_MAX < it.last_acknowledged)
+}
+
+/// Whether everything that a connection has sent is acknowledged.
+pub(crate) fn is_acknowledged(stream: &TcpStream) -> bool {
+    sys::tcp::on_its_way(stream).is_none_or(|it| it.unacknowledged == 0)
 }
 
 /// Gives as much as the connection takes now.
@@ -61,16 +91,28 @@ pub(crate) fn write(mut stream: &TcpStream, bytes: &[u8]) -> Moved {
             Ok(len) => return Moved::Bytes(len),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Moved::Nothing,
-            Err(_) => return Moved::Closed,
+            Err(error) => return broken(&error),
         }
     }
 }
 
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Woken {
+    /// There may be something to do.
+    Ready,
+    /// Its time was over.
+    TimeOver,
+}
+
 /// Sleeps until the connection can be read (or written, too, where that is asked for), or for so long. May return early.
-pub(crate) fn wait(stream: &TcpStream, flags: PollFlags, timeout: Duration) {
+pub(crate) fn wait(stream: &TcpStream, flags: PollFlags, timeout: Duration) -> Woken {
     let mut watched = [PollFd::from_borrowed_fd(stream.as_fd(), flags)];
-    // Every outcome means the same to the caller: look again.
-    let _ = poll(&mut watched, Some(&timespec(timeout)));
+    match poll(&mut watched, Some(&timespec(timeout))) {
+        Ok(0) => Woken::TimeOver,
+        // After an error there is nothing better to do than to look.
+        Ok(_) | Err(_) => Woken::Ready,
+    }
 }
 
 /// Sleeps until one of several connections has what it is watched for, or `bell` can be read, or for so long.

@@ -17,6 +17,7 @@ use super::link::{Cut, Link, Pause};
 use super::mailbox::{Address, Cause, GivenUp, Mailbox};
 use super::rendezvous::{NODE_ALONE, Place};
 use super::socket;
+use super::tally::Tally;
 use crate::error::Evidence;
 use crate::transport::shm::segment::Segment;
 
@@ -24,6 +25,17 @@ use crate::transport::shm::segment::Segment;
 const SILENT: u8 = 0;
 /// The rank has a link to this one.
 const SPEAKING: u8 = 1;
+
+/// Hears what a rank says.
+type Hearing = dyn Fn(Body<'_>) -> Result<(), Malformed> + Send + Sync;
+
+/// What others can ask and tell about the waits of this rank, which this module does not understand.
+pub(crate) struct Waits {
+    /// Says what this rank waits for.
+    pub(crate) sight: Box<dyn Fn() -> Vec<u8> + Send + Sync>,
+    /// Hears that two members of a team sit in different collective calls.
+    pub(crate) accused: Box<Hearing>,
+}
 
 /// See the module.
 pub(crate) struct Wire {
@@ -38,21 +50,41 @@ pub(crate) struct Wire {
     bell: OwnedFd,
     rendezvous: TcpStream,
     rendezvous_is_gone: AtomicBool,
-    /// Says what this rank waits for, for others that wait for it.
-    sight: Box<dyn Fn() -> String + Send + Sync>,
+    waits: Waits,
     services: Mutex<HashMap<u64, Arc<dyn Service>>>,
+    tally: Arc<Tally>,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// It is done, or kept.
+    Done,
+    /// Something that does not last is in its way: it is to be given again soon, before all that its sender has sent behind it.
+    Later,
 }
 
 /// What other ranks can ask of this one by frames of [`Kind::Service`]. The agent calls it, so it never waits.
 pub(crate) trait Service: Send + Sync {
     /// Does what a frame of a rank of the job asks for, and writes the reply, unless that has to come later.
-    fn serve(&self, from: u32, request: u64, body: Body<'_>, replies: &mut Vec<u8>) -> Result<(), Malformed>;
+    fn serve(
+        &self,
+        from: u32,
+        request: u64,
+        body: Body<'_>,
+        replies: &mut Vec<u8>,
+    ) -> Result<Progress, Malformed>;
 
     /// Looks again at what had to wait; `answer` takes a reply: to whom, to which request, and its body.
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8]));
 
     /// How soon it wants to look again without being told to.
     fn look_again_after(&self) -> Option<Duration>;
+
+    /// How many of its collective calls this rank has come to, if it has such.
+    fn meetings(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl Wire {
@@ -62,7 +94,7 @@ impl Wire {
         places: Vec<Place>,
         segment: Arc<Segment>,
         rendezvous: TcpStream,
-        sight: Box<dyn Fn() -> String + Send + Sync>,
+        waits: Waits,
     ) -> io::Result<Wire> {
         Ok(Wire {
             me,
@@ -75,8 +107,9 @@ impl Wire {
             bell: rustix::event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             rendezvous,
             rendezvous_is_gone: AtomicBool::new(false),
-            sight,
+            waits,
             services: Mutex::default(),
+            tally: Arc::default(),
         })
     }
 
@@ -89,6 +122,10 @@ impl Wire {
     /// Whether the job has such a rank.
     pub(super) fn has_rank(&self, job_rank: u32) -> bool {
         (job_rank as usize) < self.places.len()
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     pub(crate) fn mailbox(&self) -> &Mailbox {
@@ -118,7 +155,7 @@ impl Wire {
         let Some(address) = self.places[at].address else {
             return Err(Cut::Gone("it has not joined the job"));
         };
-        let link = self.links[at].get_or_init(|| Box::new(Link::new(address)));
+        let link = self.links[at].get_or_init(|| Box::new(Link::new(address, Arc::clone(&self.tally))));
         link.open(&self.secret, Party::Rank(self.me), Party::Rank(job_rank), pause)?;
         Ok(link)
     }
@@ -175,17 +212,60 @@ impl Wire {
     }
 
     /// Asks a rank what it waits for. `None` if it does not say so before the pause ends the call.
-    pub(crate) fn ask_sight(&self, job_rank: u32, pause: Pause<'_>) -> Option<String> {
+    pub(crate) fn ask_sight(&self, job_rank: u32, pause: Pause<'_>) -> Option<Vec<u8>> {
         let link = self.link(job_rank, pause).ok()?;
         let request = link.fresh_request();
         link.stage(Kind::Sight, request, |_| ());
         match link.reply(request, pause) {
-            Ok(body) => Some(String::from_utf8_lossy(&body).into_owned()),
+            Ok(body) => Some(body),
             Err(_) => {
                 link.forget(request);
                 None
             }
         }
+    }
+
+    /// As `ask_sight`, without waiting: gives the request whose answer [`sight_told`](Wire::sight_told) takes later. `None` if there
+    /// is no connection yet.
+    pub(crate) fn begin_ask_sight(&self, job_rank: u32) -> Option<u64> {
+        let link = self.open_link(job_rank)?;
+        let request = link.fresh_request();
+        link.stage(Kind::Sight, request, |_| ());
+        link.push_now();
+        Some(request)
+    }
+
+    /// The answer to a request, if it has come.
+    pub(crate) fn sight_told(&self, job_rank: u32, request: u64) -> Option<Vec<u8>> {
+        let link = self.open_link(job_rank)?;
+        // A broken connection is found by whoever waits on it.
+        let _ = link.exchange_now();
+        link.arrived(request)
+    }
+
+    /// Drops the answer to a request, whether it has come or will.
+    pub(crate) fn forget_sight(&self, job_rank: u32, request: u64) {
+        if let Some(link) = self.open_link(job_rank) {
+            link.forget(request);
+        }
+    }
+
+    /// Tells a rank, if there is a connection to it, that members of a team sit in different collective calls.
+    pub(crate) fn accuse(&self, job_rank: u32, accusation: &[u8]) {
+        if let Some(link) = self.open_link(job_rank) {
+            link.stage(Kind::Accused, 0, |body| drop(body.bytes(accusation)));
+            link.push_now();
+        }
+    }
+
+    /// The link to a rank, if it is open.
+    pub(crate) fn open_link(&self, job_rank: u32) -> Option<&Link> {
+        self.links[job_rank as usize].get().map(Box::as_ref).filter(|link| link.is_open())
+    }
+
+    /// How many of its collective calls this rank has come to on the service of that name.
+    pub(crate) fn meetings(&self, name: u64) -> Option<u64> {
+        self.services().get(&name).and_then(|service| service.meetings())
     }
 
     /// Sleeps until something has come on a link to one of these ranks, or `bell` can be read, or for so long.
@@ -273,7 +353,7 @@ impl Wire {
         from: u32,
         frame: Frame<'_>,
         replies: &mut Vec<u8>,
-    ) -> Result<(), Malformed> {
+    ) -> Result<Progress, Malformed> {
         let Frame { kind, request, mut body } = frame;
         match kind {
             Kind::Message => self.mailbox.deliver(from, body)?,
@@ -290,20 +370,21 @@ impl Wire {
                 match service {
                     Some(service) => return service.serve(from, request, body, replies),
                     // All who could ask have said before that they are done, so what comes late means nothing any more.
-                    None if request == 0 => return Ok(()),
+                    None if request == 0 => return Ok(Progress::Done),
                     None => return Err(Malformed("a request for a service that does not exist")),
                 }
             }
             Kind::Sight => {
-                let sight = (self.sight)();
-                Writer::new(replies, Kind::Reply, request).bytes(sight.as_bytes());
-                return Ok(());
+                let sight = (self.waits.sight)();
+                Writer::new(replies, Kind::Reply, request).bytes(&sight);
+                return Ok(Progress::Done);
             }
+            Kind::Accused => (self.waits.accused)(body)?,
             Kind::Join | Kind::Table | Kind::Ended | Kind::Lost | Kind::Reply => {
                 return Err(Malformed("a rank says what is for the rendezvous, or for nobody"));
             }
         }
         self.notify();
-        Ok(())
+        Ok(Progress::Done)
     }
 }

@@ -2,6 +2,7 @@
 //! combined: `guard` does.
 
 use super::guard::Piece;
+use super::packing::packed_bytes;
 use super::sides::pieces;
 use super::{Access, RawWindow};
 use crate::element::{Basic, Element, Operation};
@@ -75,8 +76,9 @@ impl RawWindow {
             }
         }
         if self.targets.get(target.index()).is_some_and(|there| there.remote) {
-            let (basic, pieces) = self.settle_remote(call, target, at, origin)?;
-            return self.accumulate_remote(call, target.index(), (basic, O::CODE), pieces);
+            let pieces = self.settle_remote(call, target, at, origin)?;
+            // SAFETY: - readable: `settle_remote`.
+            return unsafe { self.accumulate_remote(call, target.index(), O::CODE, pieces) };
         }
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
         let alone = self.admitted(call, target)?.access.get() == Access::Exclusive;
@@ -121,9 +123,10 @@ impl RawWindow {
         origin: &Source<'_, T>,
     ) -> Result<Vec<T>> {
         if self.targets.get(target.index()).is_some_and(|there| there.remote) {
-            let (basic, pieces) = self.settle_remote(call, target, at, origin)?;
-            let before = self.fetch_remote(call, target.index(), (basic, O::CODE), pieces)?;
-            return Ok(before.into_iter().map(|bits| self.element_of_bits(bits)).collect());
+            let pieces = self.settle_remote(call, target, at, origin)?;
+            // SAFETY: - readable: `settle_remote`.
+            let before = unsafe { self.fetch_remote(call, target.index(), O::CODE, pieces) }?;
+            return Ok(before.chunks_exact(packed_bytes(&T::SHAPE)).map(|one| self.unpacked(one)).collect());
         }
         let mut before = Vec::with_capacity(origin.len().unwrap_or(0));
         self.each_piece(call, target, at, origin, |piece| {

@@ -155,7 +155,9 @@ impl RawWindow {
         let broken = self.broken();
         // Whoever has raised its last flag has done its part, and may leave.
         let last_round = (ranks.max(2) - 1).ilog2() as usize;
-        if self.served.is_some() {
+        if let Some(served) = &self.served {
+            served.comes_to_fence(number);
+            self.forget_regions();
             self.complete_for_fence(call)?;
         }
         let mut together = way;

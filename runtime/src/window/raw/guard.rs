@@ -35,12 +35,16 @@ pub(super) struct Piece<T> {
     pub(super) count: usize,
 }
 
-impl RawWindow {
-    /// Whether the window's elements are changed by instructions where that is possible.
-    pub(super) fn is_native_kind(&self) -> bool {
-        self.atomicity == Atomicity::Native
+/// Which guard the element at an offset has.
+pub(super) fn stripe_of(atomicity: Atomicity, offset: usize) -> usize {
+    match atomicity {
+        Atomicity::Window => 0,
+        // Elements of one type are a multiple of its size apart; any spread of their places will do.
+        Atomicity::Native | Atomicity::Stripes => (offset.wrapping_mul(0x9e37_79b9) >> 16) % STRIPES,
     }
+}
 
+impl RawWindow {
     /// Whether elements of `T` at this place are changed by instructions.
     #[inline(always)]
     pub(super) fn is_native<T: Element>(&self, at: *mut T) -> bool {
@@ -123,13 +127,7 @@ impl RawWindow {
     /// Takes the guard of a place of a target; whoever has it has it for the time of two copies.
     #[track_caller]
     fn take_guard(&self, call: &'static str, target: Rank, there: &Target, at: usize) -> Result<&Stripe> {
-        let index = match self.atomicity {
-            Atomicity::Window => 0,
-            // Elements of one type are a multiple of its size apart; any spread of their places will do.
-            Atomicity::Native | Atomicity::Stripes => {
-                ((at - there.data.addr()).wrapping_mul(0x9e37_79b9) >> 16) % STRIPES
-            }
-        };
+        let index = stripe_of(self.atomicity, at - there.data.addr());
         let stripe = &self.control(target.index()).guards.0[index];
         let me = self.me as u32;
         let holds = |rank: Rank| stripe.guard.holder() == Some(rank.0);

@@ -23,6 +23,7 @@ mod local;
 mod lock_all;
 mod locks;
 mod notified;
+mod packing;
 mod parts;
 mod protocol;
 mod regions;
@@ -52,7 +53,7 @@ use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::parts::{Part, Rest};
 use self::regions::{Attached, Owned, Regions};
-use self::served::{Ground, Served};
+use self::served::{Extents, Ground, Memory, Served};
 use crate::element::{self, name_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
@@ -101,6 +102,8 @@ struct Target {
     marked: Option<Marked>,
     /// Where what is attached is found, if the rank attaches its memory later; it has none of the other kind then.
     attached: Option<Attached>,
+    /// The region that a rank without shared memory has named last. It stays attached as long as this handle is admitted.
+    region: Cell<(usize, usize)>,
     access: Cell<Access>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
@@ -184,6 +187,8 @@ struct Description {
     atomicity: u64,
     /// How many copies of its memory the rank has; 0 if it attaches memory later.
     copies: u64,
+    /// The bytes that displacements can name, where memory is attached later.
+    capacity: u64,
 }
 
 /// What a rank wants its part of a new window to be.
@@ -228,17 +233,19 @@ pub(crate) struct Refused {
 impl Description {
     fn to_bytes(&self) -> Vec<u8> {
         let [ready, element, id, offset] = [self.ready, self.element, self.id, self.offset];
-        let words = [ready, element, id, offset, self.bytes, self.unit, self.atomicity, self.copies];
+        let [unit, atomicity, copies] = [self.unit, self.atomicity, self.copies];
+        let words = [ready, element, id, offset, self.bytes, unit, atomicity, copies, self.capacity];
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Description> {
         let (words, rest) = bytes.as_chunks::<8>();
         match words {
-            &[ready, element, id, offset, bytes, unit, atomicity, copies] if rest.is_empty() => {
-                let [ready, element, id, offset, bytes, unit, atomicity, copies] =
-                    [ready, element, id, offset, bytes, unit, atomicity, copies].map(u64::from_le_bytes);
-                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies })
+            &[ready, element, id, offset, bytes, unit, atomicity, copies, capacity] if rest.is_empty() => {
+                let [ready, element, id, offset] = [ready, element, id, offset].map(u64::from_le_bytes);
+                let [bytes, unit, atomicity, copies, capacity] =
+                    [bytes, unit, atomicity, copies, capacity].map(u64::from_le_bytes);
+                Some(Description { ready, element, id, offset, bytes, unit, atomicity, copies, capacity })
             }
             _ => None,
         }
@@ -352,6 +359,7 @@ impl RawWindow {
             unit: unit as u64,
             atomicity: atomicity as u64,
             copies: if range.is_some() { 0 } else { 1 + u64::from(private.is_some()) },
+            capacity: capacity.map_or(0, |capacity| capacity as u64),
         };
         let all = match team.allgather_bytes(CALL, &mine.to_bytes()) {
             Ok(all) => all,
@@ -391,12 +399,6 @@ impl RawWindow {
         }
         let me = members.rank().index();
         let is_mapped = |rank: usize| context.shares_memory(members.job_rank(Rank(rank as u32)));
-        if let Some(rank) = (0..all.len()).find(|&rank| all[rank].copies == 0 && !is_mapped(rank)) {
-            block.leave_behind();
-            return Err(fail(ErrorKind::System).note(format!(
-                "rank {rank} attaches memory and shares none with this one, and attached memory is not served over TCP"
-            )));
-        }
         let attached = |theirs: &Description| match theirs.copies {
             0 => Some(Attached::new(context.segment().shared(theirs.offset + plan.data as u64))),
             _ => None,
@@ -406,7 +408,11 @@ impl RawWindow {
             .enumerate()
             .map(|(rank, theirs)| {
                 let remote = !is_mapped(rank);
-                let attached = if remote { None } else { attached(theirs) };
+                let attached = match (remote, theirs.copies) {
+                    (true, 0) => Some(Attached::elsewhere(theirs.capacity as usize)),
+                    (true, _) => None,
+                    (false, _) => attached(theirs),
+                };
                 let offset = if remote { all[me].offset } else { theirs.offset };
                 let target = Target {
                     data: match (remote, &attached) {
@@ -415,6 +421,7 @@ impl RawWindow {
                         (false, Some(attached)) => context.at(attached.range),
                     },
                     attached,
+                    region: Cell::new((0, 0)),
                     bytes: theirs.bytes as usize,
                     unit: theirs.unit as usize,
                     reach: Cell::default(),
@@ -440,9 +447,16 @@ impl RawWindow {
             offset: all[me].offset,
             broken_offset: all[home].offset,
             plan,
-            bytes,
-            engine,
-            marked: targets[me].marked,
+            memory: Memory {
+                extent: match targets[me].attached {
+                    None => Extents::Fixed(bytes),
+                    Some(_) => Extents::Attached,
+                },
+                engine,
+                marked: targets[me].marked,
+                element,
+                atomicity,
+            },
         };
         let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
             None => None,

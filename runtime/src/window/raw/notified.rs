@@ -23,10 +23,11 @@ impl RawWindow {
         const CALL: &str = "put_notify";
         let number = self.refuse_counter(CALL, counter)?;
         // An epoch that was not let in yet is let in now: a put that is kept for later could not be counted.
-        if self.admitted(CALL, target)?.remote {
-            return Err(self.unserved(CALL, target, "puts are counted in mapped memory only"));
-        }
+        let remote = self.admitted(CALL, target)?.remote;
         self.put(target, at, origin)?;
+        if remote {
+            return self.notify_remote(CALL, target.index(), number);
+        }
         let notice = &self.control(target.index()).notices.0[number];
         notice.count.add();
         notice.told.notify();

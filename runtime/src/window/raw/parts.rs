@@ -34,7 +34,7 @@ impl Target {
     /// Whether transfers may name these bytes, of which there are some.
     pub(super) fn opens(&self, named: &Range<usize>) -> bool {
         match (&self.attached, self.part.get()) {
-            (Some(attached), None) => attached.holds(named),
+            (Some(attached), None) => self.holds(attached, named),
             _ => {
                 let open = self.open_bytes();
                 open.start <= named.start && named.end <= open.end

@@ -15,11 +15,12 @@ pub(super) enum Ask {
     Put = 1,
     /// Pieces follow: a byte offset and a length. The reply has the data.
     Get,
-    /// Basic type, operation, and pieces: a byte offset, a number of elements, and the elements. The reply has what was there.
+    /// Operation and pieces: a byte offset, a number of elements of the window, and the elements without their padding. The
+    /// reply has what was there.
     Fetch,
     /// As `Fetch`, without a reply.
     Accumulate,
-    /// Basic type, a byte offset, the expected and the new bits. The reply has the bits that were there.
+    /// A byte offset, the expected and the new bits. The reply has the bits that were there.
     CompareSwap,
     /// Sharing, and whether to wait.
     Lock,
@@ -44,11 +45,15 @@ pub(super) enum Ask {
     Depart,
     /// The request of that number is not waited for any more. No reply.
     Cancel,
+    /// One more put has come, all before it being one: the counter. No reply.
+    Notify,
+    /// The bytes that one attached region should have. The reply has 1 and the region, or 0.
+    Region,
 }
 
 impl Ask {
     pub(super) fn read(body: &mut Body<'_>) -> Result<Ask, Malformed> {
-        const ASKS: [Ask; 17] = [
+        const ASKS: [Ask; 19] = [
             Ask::Put,
             Ask::Get,
             Ask::Fetch,
@@ -66,6 +71,8 @@ impl Ask {
             Ask::Break,
             Ask::Depart,
             Ask::Cancel,
+            Ask::Notify,
+            Ask::Region,
         ];
         let code = body.u32()?;
         ASKS.into_iter()
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused() {
-        for code in [0_u32, 18, u32::MAX] {
+        for code in [0_u32, 20, u32::MAX] {
             assert!(Ask::read(&mut Body::new(&code.to_le_bytes())).is_err());
             assert!(read_reason(code).is_err());
         }

@@ -47,6 +47,16 @@ impl Regions {
         self.capacity.store(capacity as u64, Ordering::Relaxed);
     }
 
+    /// The region that has all of these bytes.
+    pub(super) fn region_of(&self, named: &Range<usize>) -> Option<Range<usize>> {
+        self.regions().find(|region| region.start <= named.start && named.end <= region.end)
+    }
+
+    /// Where the range begins in the segment.
+    pub(super) fn range(&self) -> u64 {
+        self.range.load(Ordering::Relaxed) // Relaxed: as in `begin`.
+    }
+
     fn regions(&self) -> impl Iterator<Item = Range<usize>> {
         self.entries.iter().filter_map(|entry| {
             // Acquire: pairs with the Release in `attach`: the region begins where the entry says, and has its pages.
@@ -60,8 +70,9 @@ impl Regions {
 /// How a target's regions are found.
 #[derive(Clone, Copy)]
 pub(super) struct Attached {
+    /// Null for a target that shares no memory with this rank and is asked.
     table: *const Regions,
-    /// Where the range begins in the segment.
+    /// Where the range begins in the segment, if that is mapped.
     pub(super) range: u64,
     /// The bytes of the range, attached or not.
     pub(super) capacity: usize,
@@ -74,7 +85,13 @@ impl Attached {
         Attached { table, range, capacity: capacity as usize }
     }
 
+    /// The regions of a rank that shares no memory with this one.
+    pub(super) fn elsewhere(capacity: usize) -> Attached {
+        Attached { table: std::ptr::null(), range: 0, capacity }
+    }
+
     fn table(&self) -> &Regions {
+        assert!(!self.table.is_null(), "the table of a rank that is asked is not here");
         // SAFETY: - in bounds, aligned and valid: it was a shared reference when the window was made.
         // - alive: as for the control blocks, behind one of which it lies. - aliasing: all fields are atomics.
         unsafe { &*self.table }
@@ -82,11 +99,28 @@ impl Attached {
 
     /// Whether one region has all of these bytes.
     pub(super) fn holds(&self, named: &Range<usize>) -> bool {
-        self.table().regions().any(|region| region.start <= named.start && named.end <= region.end)
+        self.table().region_of(named).is_some()
     }
 }
 
 impl Target {
+    /// Whether one attached region has all of these bytes, as far as is known here.
+    pub(super) fn holds(&self, attached: &Attached, named: &Range<usize>) -> bool {
+        match self.remote {
+            false => attached.holds(named),
+            true => {
+                let (start, end) = self.region.get();
+                start <= named.start && named.end <= end
+            }
+        }
+    }
+
+    /// Whether a target has to be asked for a region with these bytes.
+    pub(super) fn has_unknown_region(&self, named: &Range<usize>) -> bool {
+        let Some(attached) = self.attached.as_ref().filter(|_| self.remote) else { return false };
+        !named.is_empty() && named.end <= attached.capacity && !self.holds(attached, named)
+    }
+
     /// The bytes that displacements can name, of which those count that are open.
     #[inline(always)]
     pub(super) fn extent(&self) -> usize {

@@ -4,14 +4,16 @@
 //! Puts and accumulates are staged and travel together; the closing calls (unlock, complete, flush, fence) send them and wait
 //! until the target has done all. What brings something back waits for it.
 
+use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::RawWindow;
+use super::packing::{pack, packed_bytes};
 use super::parts::Part;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS};
-use crate::element::{BasicType, OpCode};
+use crate::element::OpCode;
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::sync::exposure;
@@ -19,7 +21,7 @@ use crate::sync::phases::{Reason, Way};
 use crate::sync::state_word::{Refusal, Sharing};
 use crate::team::Rank;
 use crate::transport::tcp::frame::{Body, DATA_MAX_BYTES, Kind, Malformed, Writer};
-use crate::transport::tcp::link::{Cut, Link, Pause};
+use crate::transport::tcp::link::{Cut, Link, Pause, Streaming};
 use crate::transport::tcp::wire::Wire;
 
 /// The longest piece of a transfer; longer ones are cut.
@@ -234,6 +236,7 @@ impl RawWindow {
     #[track_caller]
     pub(super) fn unlock_remote(&self, call: &'static str, at: usize) -> Result<()> {
         self.targets[at].staged.set(false);
+        self.forget_region(at);
         let (answer, _) = self.inquire(call, at, (Ask::Unlock, None), |_| ())?;
         self.expect_done(call, at, answer).map(|_| ())
     }
@@ -300,6 +303,7 @@ impl RawWindow {
     #[track_caller]
     pub(super) fn complete_remote(&self, call: &'static str, at: usize) -> Result<()> {
         self.targets[at].staged.set(false);
+        self.forget_region(at);
         let (answer, _) = self.inquire(call, at, (Ask::Complete, None), |_| ())?;
         self.expect_done(call, at, answer).map(|_| ())
     }
@@ -314,6 +318,11 @@ impl RawWindow {
     fn exposure_remote(&self, call: &'static str, at: usize) -> Result<u64> {
         let (answer, _) = self.inquire(call, at, (Ask::Posted, None), |_| ())?;
         self.expect_done(call, at, answer)
+    }
+
+    /// Forgets the regions of all targets, at a fence.
+    pub(super) fn forget_regions(&self) {
+        (0..self.targets.len()).for_each(|at| self.forget_region(at));
     }
 
     /// Waits until the targets have done all that was staged for them.
@@ -395,7 +404,9 @@ impl RawWindow {
     ) -> Result<()> {
         self.targets[at].staged.set(true);
         self.on_link(call, at, None, |link, pause| {
+            let mut streaming = Streaming::new();
             for (offset, from, len) in pieces {
+                link.reserve(len + len / PIECE_MAX_BYTES * PIECE_HEADER_BYTES);
                 for done in (0..len).step_by(PIECE_MAX_BYTES) {
                     let piece = PIECE_MAX_BYTES.min(len - done);
                     link.stage_more(
@@ -416,8 +427,8 @@ impl RawWindow {
                             // SAFETY: - readable: the caller's promise. - writable: just made so long.
                             unsafe { self.engine.copy(body[start..].as_mut_ptr(), from, piece) };
                         },
-                    );
-                    link.push_if_many(pause)?;
+                        (&mut streaming, pause),
+                    )?;
                 }
             }
             Ok(())
@@ -483,22 +494,30 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Combines elements of a target with others: at which byte offset, and their bytes.
+    /// Combines elements of a target with others: at which byte offset, where they are, and how many.
+    ///
+    /// # Safety
+    ///
+    /// The pieces are readable, which no reference names that others may write through.
     #[track_caller]
-    pub(super) fn accumulate_remote(
+    pub(super) unsafe fn accumulate_remote(
         &self,
         call: &'static str,
         at: usize,
-        (basic, operation): (BasicType, OpCode),
-        pieces: impl Iterator<Item = (usize, Vec<u8>)>,
+        operation: OpCode,
+        pieces: impl Iterator<Item = RemotePiece<*const u8>>,
     ) -> Result<()> {
         self.targets[at].staged.set(true);
-        let codes = [Ask::Accumulate as u32, basic as u32, operation as u32];
+        let (size, each) = (self.element.size, packed_bytes(self.element));
+        let most = (PIECE_MAX_BYTES / size.max(each)).max(1);
+        let codes = [Ask::Accumulate as u32, operation as u32];
         // Only what is combined alike goes into one frame.
         let mark = codes.iter().fold(self.id, |mark, &code| mark << 8 | u64::from(code));
         self.on_link(call, at, None, |link, pause| {
-            for (offset, elements) in pieces {
-                for (i, part) in elements.chunks(PIECE_MAX_BYTES).enumerate() {
+            let mut streaming = Streaming::new();
+            for (offset, from, count) in pieces {
+                for done in (0..count).step_by(most) {
+                    let piece = most.min(count - done);
                     link.stage_more(
                         Kind::Service,
                         mark,
@@ -506,48 +525,103 @@ impl RawWindow {
                             body.extend_from_slice(&self.id.to_le_bytes());
                             codes.iter().for_each(|code| body.extend_from_slice(&code.to_le_bytes()));
                         },
-                        part.len() + PIECE_HEADER_BYTES,
+                        piece * each + PIECE_HEADER_BYTES,
                         |body| {
-                            body.extend_from_slice(&((offset + i * PIECE_MAX_BYTES) as u64).to_le_bytes());
-                            body.extend_from_slice(&((part.len() / basic.size()) as u32).to_le_bytes());
-                            body.extend_from_slice(part);
+                            body.extend_from_slice(&((offset + done * size) as u64).to_le_bytes());
+                            body.extend_from_slice(&(piece as u32).to_le_bytes());
+                            // SAFETY: - in bounds: `done` is below `count`.
+                            let from = unsafe { from.add(done * size) };
+                            // SAFETY: - readable: the caller's promise.
+                            unsafe { pack(self.engine, self.element, from, piece, body) };
                         },
-                    );
-                    link.push_if_many(pause)?;
+                        (&mut streaming, pause),
+                    )?;
                 }
             }
             Ok(())
         })
     }
 
-    /// As `accumulate_remote`, and gives the bits that were there.
+    /// As `accumulate_remote`, and gives what was there, packed.
+    ///
+    /// # Safety
+    ///
+    /// As for `accumulate_remote`.
     #[track_caller]
-    pub(super) fn fetch_remote(
+    pub(super) unsafe fn fetch_remote(
         &self,
         call: &'static str,
         at: usize,
-        (basic, operation): (BasicType, OpCode),
-        pieces: impl Iterator<Item = (usize, Vec<u8>)>,
-    ) -> Result<Vec<u64>> {
+        operation: OpCode,
+        pieces: impl Iterator<Item = RemotePiece<*const u8>>,
+    ) -> Result<Vec<u8>> {
+        let (size, each) = (self.element.size, packed_bytes(self.element));
+        let most = (PIECE_MAX_BYTES / size.max(each)).max(1);
+        let mut cut = pieces.flat_map(|(offset, from, count)| {
+            (0..count).step_by(most).map(move |done| {
+                (offset + done * size, from.wrapping_add(done * size), most.min(count - done))
+            })
+        });
+        let mut next = cut.next();
         let mut before = Vec::new();
-        // A reply has eight bytes for each element.
-        let most = PIECE_MAX_BYTES / 8 * basic.size();
-        for (offset, elements) in pieces {
-            for (i, part) in elements.chunks(most).enumerate() {
-                let count = part.len() / basic.size();
-                let (answer, data) = self.inquire(call, at, (Ask::Fetch, None), |body| {
-                    let body = body.u32(basic as u32).u32(operation as u32);
-                    body.u64((offset + i * most) as u64).u32(count as u32).bytes(part);
-                })?;
-                self.expect_done(call, at, answer)?;
-                let (bits, rest) = data.as_chunks::<8>();
-                if bits.len() != count || !rest.is_empty() {
-                    return Err(self.malformed(call, at, Malformed("a reply has another length")));
+        while next.is_some() {
+            let mut total = 0;
+            let (answer, data) = self.inquire(call, at, (Ask::Fetch, None), |body| {
+                let mut body = body.u32(operation as u32);
+                let mut packed = Vec::new();
+                while let Some((offset, from, count)) = next
+                    && (total == 0 || (total + count) * each + packed.len() <= PIECE_MAX_BYTES)
+                {
+                    packed.clear();
+                    // SAFETY: - readable: the caller's promise.
+                    unsafe { pack(self.engine, self.element, from, count, &mut packed) };
+                    body = body.u64(offset as u64).u32(count as u32).bytes(&packed);
+                    total += count;
+                    next = cut.next();
                 }
-                before.extend(bits.iter().map(|bits| u64::from_le_bytes(*bits)));
+            })?;
+            self.expect_done(call, at, answer)?;
+            if data.len() != total * each {
+                return Err(self.malformed(call, at, Malformed("a reply has another length")));
             }
+            before.extend_from_slice(&data);
         }
         Ok(before)
+    }
+
+    /// Counts a put, behind all that was staged for the target.
+    #[track_caller]
+    pub(super) fn notify_remote(&self, call: &'static str, at: usize, counter: usize) -> Result<()> {
+        self.targets[at].staged.set(true);
+        self.on_link(call, at, None, |link, pause| {
+            link.stage(Kind::Service, 0, |body| {
+                body.u64(self.id).u32(Ask::Notify as u32).u32(counter as u32);
+            });
+            // The target may wait for it while this rank does something else.
+            link.push(pause)
+        })
+    }
+
+    /// Asks a target that attaches its memory for the region that has all of these bytes, unless that is known.
+    #[track_caller]
+    pub(super) fn learn_region(&self, call: &'static str, at: usize, named: &Range<usize>) -> Result<()> {
+        if !self.targets[at].has_unknown_region(named) {
+            return Ok(());
+        }
+        let (answer, data) = self.inquire(call, at, (Ask::Region, None), |body| {
+            body.u64(named.start as u64).u64(named.end as u64);
+        })?;
+        if self.expect_done(call, at, answer)? != 0
+            && let Some(Part { start, end }) = self.read_part(call, at, &data)?
+        {
+            self.targets[at].region.set((start, end));
+        }
+        Ok(())
+    }
+
+    /// Forgets what a target has said about its memory, as it may change when this handle is not admitted any more.
+    fn forget_region(&self, at: usize) {
+        self.targets[at].region.set((0, 0));
     }
 
     /// Stores new bits in an element of a target if the expected ones are there, and gives those that were there.
@@ -556,12 +630,12 @@ impl RawWindow {
         &self,
         call: &'static str,
         at: usize,
-        (basic, offset): (BasicType, usize),
+        offset: usize,
         expected: u64,
         new: u64,
     ) -> Result<u64> {
         let (answer, _) = self.inquire(call, at, (Ask::CompareSwap, None), |body| {
-            body.u32(basic as u32).u64(offset as u64).u64(expected).u64(new);
+            body.u64(offset as u64).u64(expected).u64(new);
         })?;
         self.expect_done(call, at, answer)
     }

@@ -170,7 +170,11 @@ impl RawWindow {
         at: Section<'_>,
         len: usize,
     ) -> Result<Side<*mut u8>> {
-        match there.open(at.settle(len, size_of::<T>(), there.unit, there.extent()), size_of::<T>()) {
+        let settled = at.settle(len, size_of::<T>(), there.unit, there.extent());
+        if let Ok(layout) = &settled {
+            self.learn_region(call, target.index(), &layout.span(size_of::<T>()))?;
+        }
+        match there.open(settled, size_of::<T>()) {
             Ok(layout) => Ok(Side { base: there.data, layout }),
             Err(fault) => Err(self.faulty(call, target, at.span(len), fault)),
         }
@@ -409,6 +413,14 @@ impl Target {
             true => Some(start),
             false => None,
         }
+    }
+
+    /// As `offset`, for a rank that shares no memory with this one and exposes all that it has.
+    #[inline]
+    pub(super) fn remote_offset(&self, at: usize, bytes: usize) -> Option<usize> {
+        let start = at.checked_mul(self.unit)?;
+        let whole = self.remote && self.attached.is_none() && self.part.get().is_none();
+        (whole && start <= self.bytes && bytes <= self.bytes - start).then_some(start)
     }
 
     /// The address of these bytes.

@@ -99,6 +99,16 @@ impl RawWindow {
         at: Section<'_>,
         origin: &Source<'_, T>,
     ) -> Result<()> {
+        // The common case of a rank that shares no memory with this one: a slice to a contiguous place.
+        if let (Section::From(start), Source::Slice(slice)) = (at, origin)
+            && const { T::SHAPE.is_dense() }
+            && let Some(there) = self.open_target(target)
+            && let Some(offset) = there.remote_offset(start, size_of_val(*slice))
+        {
+            let piece = std::iter::once((offset, slice.as_ptr().cast(), size_of_val(*slice)));
+            // SAFETY: - readable: a slice.
+            return unsafe { self.put_remote(call, target.index(), piece) };
+        }
         if let Some(at) = at.plain()
             && !origin.is_typed()
             && self.keeps_transfers(target)

@@ -69,9 +69,17 @@ impl RawWindow {
         origin: &Source<'_, T>,
     ) -> Result<()> {
         let (to, from, _) = self.settle_typed_put(call, target, at, origin)?;
+        let there = &self.targets[target.index()];
+        if there.remote {
+            let pieces = to.runs().zip_stretches(from.runs()).map(|(to_run, from_run)| {
+                let origin = from.base.wrapping_add(from.start + from_run.at);
+                (to.start + to_run.at, origin, to_run.bytes())
+            });
+            // SAFETY: - readable: stretches of the datatype, which lies inside the memory at the base.
+            return unsafe { self.put_remote(call, target.index(), pieces) };
+        }
         // SAFETY: - both sides stay inside the memory at their bases and agree, see above. - the rest as in `put`.
         unsafe { self.copy_forms(&to, &from) };
-        let there = &self.targets[target.index()];
         for run in to.runs() {
             self.wrote(there, there.data.wrapping_add(to.start + run.at), run.bytes());
         }
@@ -93,8 +101,17 @@ impl RawWindow {
         self.refuse_typed_overlap(call, target, End::Origin, &to)?;
         let from = Form { base: from.base.cast_const(), start: from.start, datatype: from.datatype };
         self.refuse_typed_meeting(call, target, own, &to, &from)?;
-        // SAFETY: - as in `put_typed`; the destination is an exclusive slice or own memory without views.
-        unsafe { self.copy_forms(&to, &from) };
+        if self.targets[target.index()].remote {
+            let pieces = to.runs().zip_stretches(from.runs()).map(|(to_run, from_run)| {
+                let destination = to.base.wrapping_add(to.start + to_run.at);
+                (from.start + from_run.at, destination, to_run.bytes())
+            });
+            // SAFETY: - writable: stretches of the datatype, which lies inside an exclusive slice or own memory without views.
+            unsafe { self.get_remote(call, target.index(), pieces) }?;
+        } else {
+            // SAFETY: - as in `put_typed`; the destination is an exclusive slice or own memory without views.
+            unsafe { self.copy_forms(&to, &from) };
+        }
         if let Some(own) = own {
             to.runs().for_each(|run| own.stored(to.start + run.at, run.bytes()));
         }
@@ -111,13 +128,28 @@ impl RawWindow {
         origin: &Source<'_, T>,
         mut combine: impl FnMut(Piece<T>) -> Result<()>,
     ) -> Result<()> {
+        let base = self.admitted(call, target)?.data;
+        self.each_typed_place(call, target, at, origin, |to_at, from, count| {
+            // SAFETY: - in bounds: elements of the datatype, which lies inside the memory at the base.
+            let to = unsafe { base.add(to_at) }.cast();
+            combine(Piece { to, from: from.cast(), count })
+        })
+    }
+
+    /// Calls `combine` with where each such piece lies: its byte offset at the target, its address at the origin, where it is
+    /// readable, and how many elements it has.
+    #[track_caller]
+    pub(super) fn each_typed_place<T: Element>(
+        &self,
+        call: &'static str,
+        target: Rank,
+        at: Section<'_>,
+        origin: &Source<'_, T>,
+        mut combine: impl FnMut(usize, *const u8, usize) -> Result<()>,
+    ) -> Result<()> {
         let (to, from, common) = self.settle_typed_put(call, target, at, origin)?;
         let mut at = |to_at: usize, from_at: usize, count: usize| {
-            // SAFETY: - in bounds: elements of the datatype, which lies inside the memory at the base.
-            let to = unsafe { to.base.add(to.start + to_at) }.cast();
-            // SAFETY: - in bounds: as above.
-            let from = unsafe { from.base.add(from.start + from_at) }.cast();
-            combine(Piece { to, from, count })
+            combine(to.start + to_at, from.base.wrapping_add(from.start + from_at), count)
         };
         match (T::SHAPE.as_basic(), to.datatype.uniform()) {
             (Some(wanted), Some(found)) if wanted == found => {
@@ -150,9 +182,6 @@ impl RawWindow {
         items: impl FnOnce(usize) -> Option<usize>,
     ) -> Result<(Form<'a, *mut u8>, Common)> {
         let there = self.admitted(call, target)?;
-        if there.remote {
-            return Err(self.unserved(call, target, "layouts of run-time datatypes are not moved over TCP"));
-        }
         let common = self.common::<T>(call, target, at, items)?;
         Ok((self.form_of_target(call, there, target, at, &common)?, common))
     }
@@ -305,7 +334,7 @@ impl RawWindow {
         &self,
         call: &'static str,
         target: Rank,
-        end: End,
+        end_of: End,
         within: Within<'_, P>,
         section: Section<'a>,
         common: &Common,
@@ -327,12 +356,15 @@ impl RawWindow {
         if let (Some(start), Some(datatype)) = (start, datatype) {
             let named = datatype.span();
             let end = start.checked_add(named.end);
+            if let (End::Target, Some(end)) = (end_of, end) {
+                self.learn_region(call, target.index(), &(start.saturating_add(named.start)..end))?;
+            }
             if end.is_some_and(|end| within.open.holds(&(start.saturating_add(named.start)..end))) {
                 return Ok(Form { base: within.base, start, datatype });
             }
         }
         let span = section.span(common.items / element.items());
-        Err(match end {
+        Err(match end_of {
             End::Target => self.faulty(call, target, span, Fault::Bounds),
             End::Origin => self.faulty_origin(call, target, span, Fault::Bounds),
         })

@@ -26,7 +26,7 @@ use plan::{Numbers, Program};
 
 pub(crate) const CASES: &[Case] = &[
     case!(random_programs_read_what_the_model_says, [2, 3, 6]),
-    case!(random_programs_of_layouts_read_what_the_model_says, [3]).mapped(),
+    case!(random_programs_of_layouts_read_what_the_model_says, [3]),
 ];
 
 /// How a transfer says which cells it means.

@@ -5,15 +5,20 @@
 //! So there is one queue for a lock and one atomicity rule, whoever asks. What a rank has asked for and been granted is kept
 //! here, too; in a broken window the owner shuts the part, and nothing of a rank that comes late is done any more.
 
+mod elements;
+mod transfers;
+
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use self::transfers::{Combined, Fetches, Resume};
+use super::Atomicity;
 use super::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use super::copies::Marked;
 use super::protocol::{Answer, Ask, NOT_POSTED, POSTED, POSTED_FOR_OTHERS, read_reason, read_way};
-use crate::element::{And, Basic, BasicType, Bool, Max, Min, NoOp, OpCode, Or, Prod, Replace, Sum, Xor};
+use crate::element::Shape;
 use crate::error::Evidence;
 use crate::job::RankContext;
 use crate::liveness;
@@ -21,11 +26,10 @@ use crate::sync::exposure::{self, Extent};
 use crate::sync::phases::{ROUNDS_MAX, Reason};
 use crate::sync::state_word::{Refusal, Request, Sharing, Ticket, Turn};
 use crate::team::{Members, Rank};
-use crate::transport::shm::atomic;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
-use crate::transport::tcp::frame::{BODY_MAX_BYTES, Body, Kind, Malformed, Writer};
-use crate::transport::tcp::wire::{Service, Wire};
+use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer};
+use crate::transport::tcp::wire::{Progress, Service, Wire};
 
 /// How soon what waits is looked at again without anybody telling the agent, where ranks that map the memory can change it.
 const SHARED_SLICE: Duration = Duration::from_millis(1);
@@ -44,24 +48,41 @@ pub(super) struct Served {
     offset: u64,
     broken_offset: u64,
     plan: Plan,
-    bytes: usize,
-    engine: Engine,
-    marked: Option<Marked>,
+    ground: Memory,
     slice: Duration,
     state: Mutex<State>,
+    /// Fences that the owner has come to.
+    fences: AtomicU64,
     /// How many requests wait.
     waiting: AtomicUsize,
 }
 
-/// Where a window's blocks lie, and how long its data are.
+/// Where a window's blocks lie, and what its memory is.
 pub(super) struct Ground {
     pub(super) offset: u64,
     pub(super) broken_offset: u64,
     pub(super) plan: Plan,
-    pub(super) bytes: usize,
+    pub(super) memory: Memory,
+}
+
+/// The memory of the owner, and how it is changed.
+pub(super) struct Memory {
+    pub(super) extent: Extents,
     pub(super) engine: Engine,
     /// Where writes are marked, if the owner has a private copy too.
     pub(super) marked: Option<Marked>,
+    /// What the window's elements are, and how accumulates to one of them are kept apart.
+    pub(super) element: &'static Shape,
+    pub(super) atomicity: Atomicity,
+}
+
+/// Which bytes there are.
+#[derive(Clone, Copy)]
+pub(super) enum Extents {
+    /// So many behind the control block.
+    Fixed(usize),
+    /// Those that the owner has attached, which a table behind the control block lists.
+    Attached,
 }
 
 #[derive(Default)]
@@ -72,12 +93,36 @@ struct State {
     shut: bool,
 }
 
-/// What a rank has been granted, by which request, and whether something of it was not done.
-#[derive(Clone, Copy, Default)]
+/// What a rank has been granted, by which request, and what became of transfers that bring no answer.
+#[derive(Clone, Default)]
 struct Origin {
     access: Granted,
     request: u64,
-    refused: bool,
+    verdict: Verdict,
+    /// How far a transfer has come that has met an element which somebody else is changing.
+    resume: Option<Resume>,
+}
+
+/// What the closing call of an epoch is told.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Verdict {
+    /// Everything was done.
+    #[default]
+    Done,
+    /// Something was not, as the rank was not admitted.
+    Refused,
+    /// Something was not, as somebody has ended while changing the same element.
+    Lost(u32, Evidence),
+}
+
+impl Verdict {
+    fn answer(self) -> Answer {
+        match self {
+            Verdict::Done => Answer::Done(0),
+            Verdict::Refused => Answer::NotAdmitted,
+            Verdict::Lost(rank, evidence) => Answer::Lost(rank, evidence),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -115,7 +160,7 @@ impl Served {
         members: &Arc<Members>,
         ground: Ground,
     ) -> Served {
-        let Ground { offset, broken_offset, plan, bytes, engine, marked } = ground;
+        let Ground { offset, broken_offset, plan, memory } = ground;
         let mapped = members.job_ranks().iter().filter(|&&rank| context.shares_memory(rank)).count();
         Served {
             me: members.rank().0,
@@ -125,11 +170,10 @@ impl Served {
             offset,
             broken_offset,
             plan,
-            bytes,
-            engine,
-            marked,
+            ground: memory,
             slice: if mapped == 1 { OWN_SLICE } else { SHARED_SLICE },
             state: Mutex::default(),
+            fences: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
         }
     }
@@ -137,6 +181,11 @@ impl Served {
     /// Does nothing for anybody any more: the owner of a broken window is alone with its memory afterwards.
     pub(super) fn shut(&self) {
         self.state().shut = true;
+    }
+
+    /// Says that the owner comes to the fence of this number.
+    pub(super) fn comes_to_fence(&self, number: u64) {
+        self.fences.store(number, Ordering::Relaxed); // Relaxed: read for a hint, by whoever can't go on in any case.
     }
 
     /// Tells the agent that the own words have changed, if somebody waits for that.
@@ -256,7 +305,7 @@ impl Served {
     }
 
     fn grant(&self, state: &mut State, rank: u32, request: u64, access: Granted, number: u64) -> Answer {
-        *state.origins.entry(rank).or_default() = Origin { access, request, refused: false };
+        *state.origins.entry(rank).or_default() = Origin { access, request, ..Origin::default() };
         Answer::Done(number)
     }
 
@@ -273,7 +322,7 @@ impl Served {
     }
 
     fn unlock(&self, state: &mut State, rank: u32) -> Answer {
-        let Some(Origin { access: Granted::Lock(sharing), refused, .. }) = state.origins.remove(&rank) else {
+        let Some(Origin { access: Granted::Lock(sharing), verdict, .. }) = state.origins.remove(&rank) else {
             return Answer::NotAdmitted;
         };
         if sharing == Sharing::Shared {
@@ -282,7 +331,7 @@ impl Served {
         if self.control().word.0.unlock(rank, sharing) {
             self.wake_first();
         }
-        verdict(refused)
+        verdict.answer()
     }
 
     fn start(
@@ -319,13 +368,13 @@ impl Served {
     }
 
     fn complete(&self, state: &mut State, rank: u32) -> Answer {
-        let Some(Origin { access: Granted::Start(number), refused, .. }) = state.origins.remove(&rank) else {
+        let Some(Origin { access: Granted::Start(number), verdict, .. }) = state.origins.remove(&rank) else {
             return Answer::NotAdmitted;
         };
         let exposed = &self.control().exposure.0;
         exposed.word.complete(&self.peer(rank).origin, number);
         exposed.completed.notify();
-        verdict(refused)
+        verdict.answer()
     }
 
     /// Takes back a request that nobody waits for any more, whether it still waits or has been granted meanwhile.
@@ -458,195 +507,6 @@ impl Served {
     }
 }
 
-fn verdict(refused: bool) -> Answer {
-    if refused { Answer::NotAdmitted } else { Answer::Done(0) }
-}
-
-// Transfers.
-impl Served {
-    /// Whether a rank may move data now; a refusal is remembered for its closing call.
-    fn admits(&self, state: &mut State, rank: u32) -> bool {
-        let shut = state.shut;
-        let origin = state.origins.get(&rank).copied().unwrap_or_default();
-        // Without a start or a lock it has to be a fence phase, in which the owner has no view.
-        let admitted = match origin.access {
-            Granted::Nothing => self.control().word.0.state().holder() != Some(self.me),
-            Granted::Start(_) | Granted::Lock(_) => true,
-        };
-        if !shut && admitted {
-            return true;
-        }
-        state.origins.entry(rank).or_default().refused = true;
-        false
-    }
-
-    /// The address of a range of the data.
-    fn place(&self, at: usize, len: usize) -> Result<*mut u8, Malformed> {
-        match at <= self.bytes && len <= self.bytes - at {
-            true => Ok(self.segment.at(self.offset + (self.plan.data + at) as u64)),
-            false => Err(Malformed("a transfer reaches outside the window")),
-        }
-    }
-
-    /// Notes what a transfer has written, for an owner that has a private copy.
-    fn wrote(&self, at: usize, len: usize) {
-        if let Some(marked) = self.marked {
-            marked.note(&self.segment, self.bytes, at, len);
-        }
-    }
-
-    fn put(&self, admitted: bool, mut body: Body<'_>) -> Result<(), Malformed> {
-        while !body.is_empty() {
-            let (at, len) = (body.len()?, body.u32()? as usize);
-            let from = body.bytes(len)?;
-            let to = self.place(at, len)?;
-            if admitted {
-                // SAFETY: - writable and in bounds: `place`. - readable: a slice. - no reference to the memory lives: the
-                //   origin is admitted, which excludes the owner's views. - readers and writers at the same time copy by
-                //   the same routine.
-                unsafe { self.engine.copy(to, from.as_ptr(), len) };
-                self.wrote(at, len);
-            }
-        }
-        Ok(())
-    }
-
-    fn get(&self, mut body: Body<'_>, reply: &mut Vec<u8>) -> Result<(), Malformed> {
-        while !body.is_empty() {
-            let (at, len) = (body.len()?, body.u32()? as usize);
-            let from = self.place(at, len)?;
-            let start = reply.len();
-            if BODY_MAX_BYTES / 2 < start + len {
-                return Err(Malformed("more is asked for than one reply holds"));
-            }
-            reply.resize(start + len, 0);
-            // SAFETY: - readable and in bounds: `place`. - writable: just made so long. - writers at the same time copy by the
-            //   same routine.
-            unsafe { self.engine.copy(reply[start..].as_mut_ptr(), from, len) };
-        }
-        Ok(())
-    }
-
-    /// Combines elements, and gives the bits that were there.
-    fn combine(
-        &self,
-        admitted: bool,
-        mut body: Body<'_>,
-        mut fetched: impl FnMut(u64),
-    ) -> Result<(), Malformed> {
-        let basic = basic(&mut body)?;
-        let operation = body.u32()?;
-        while !body.is_empty() {
-            let (at, count) = (body.len()?, body.u32()? as usize);
-            let size = basic.size();
-            let len = count.checked_mul(size).ok_or(Malformed("more elements than can be counted"))?;
-            let from = body.bytes(len)?;
-            let to = self.place(at, len)?;
-            if !at.is_multiple_of(size) {
-                return Err(Malformed("an element is not aligned"));
-            }
-            if !admitted {
-                continue;
-            }
-            for (i, element) in from.chunks_exact(size).enumerate() {
-                let mut bits = [0; 8];
-                bits[..size].copy_from_slice(element);
-                // SAFETY: - in bounds: `place`.
-                let to = unsafe { to.add(i * size) };
-                // SAFETY: - in bounds: as above. - aligned: checked above, and the data are. - no reference: see `put`.
-                let old = unsafe { fetch(basic, operation, to, u64::from_le_bytes(bits)) };
-                fetched(old.ok_or(Malformed("an operation that the type does not have"))?);
-            }
-            self.wrote(at, len);
-        }
-        Ok(())
-    }
-
-    fn compare_swap(&self, mut body: Body<'_>) -> Result<u64, Malformed> {
-        let basic = basic(&mut body)?;
-        let at = body.len()?;
-        let (expected, new) = (body.u64()?, body.u64()?);
-        body.end()?;
-        let to = self.place(at, basic.size())?;
-        if !at.is_multiple_of(basic.size()) {
-            return Err(Malformed("an element is not aligned"));
-        }
-        macro_rules! on {
-            ($($name:ident: $type:ty),*) => {
-                match basic {
-                    // SAFETY: - in bounds and aligned: checked above. - no reference: see `put`.
-                    $(BasicType::$name => unsafe {
-                        atomic::compare_swap(to.cast::<$type>(), <$type>::from_bits_of(expected), <$type>::from_bits_of(new))
-                    }.bits_of(),)*
-                }
-            };
-        }
-        let before = on!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64, F32: f32, F64: f64, Bool: Bool);
-        if before == expected {
-            self.wrote(at, basic.size());
-        }
-        Ok(before)
-    }
-}
-
-/// The bits of elements, under names that floats do not have themselves.
-trait Bits: Basic {
-    fn from_bits_of(bits: u64) -> Self {
-        <Self as Basic>::from_bits(bits)
-    }
-
-    fn bits_of(self) -> u64 {
-        <Self as Basic>::to_bits(self)
-    }
-}
-
-impl<T: Basic> Bits for T {}
-
-fn basic(body: &mut Body<'_>) -> Result<BasicType, Malformed> {
-    let code = body.u32()?;
-    u8::try_from(code)
-        .ok()
-        .and_then(BasicType::from_code)
-        .ok_or(Malformed("an element of no type that exists"))
-}
-
-/// Combines one element and gives what was there; `None` for an operation that the type does not have.
-///
-/// # Safety
-///
-/// As for [`atomic::fetch_op`].
-unsafe fn fetch(basic: BasicType, operation: u32, at: *mut u8, bits: u64) -> Option<u64> {
-    macro_rules! apply {
-        ($type:ty: $($name:ident),*) => {{
-            let value = <$type>::from_bits_of(bits);
-            let at = at.cast::<$type>();
-            match operation {
-                // SAFETY: - the caller's promise.
-                $(code if code == OpCode::$name as u32 => Some(unsafe { atomic::fetch_op(at, $name, value) }.bits_of()),)*
-                _ => None,
-            }
-        }};
-    }
-    macro_rules! integer {
-        ($type:ty) => {
-            apply!($type: Sum, Prod, Min, Max, And, Or, Xor, Replace, NoOp)
-        };
-    }
-    match basic {
-        BasicType::I8 => integer!(i8),
-        BasicType::I16 => integer!(i16),
-        BasicType::I32 => integer!(i32),
-        BasicType::I64 => integer!(i64),
-        BasicType::U8 => integer!(u8),
-        BasicType::U16 => integer!(u16),
-        BasicType::U32 => integer!(u32),
-        BasicType::U64 => integer!(u64),
-        BasicType::F32 => apply!(f32: Sum, Prod, Min, Max, Replace, NoOp),
-        BasicType::F64 => apply!(f64: Sum, Prod, Min, Max, Replace, NoOp),
-        BasicType::Bool => apply!(Bool: And, Or, Xor, Replace, NoOp),
-    }
-}
-
 impl Service for Served {
     fn serve(
         &self,
@@ -654,7 +514,7 @@ impl Service for Served {
         request: u64,
         mut body: Body<'_>,
         replies: &mut Vec<u8>,
-    ) -> Result<(), Malformed> {
+    ) -> Result<Progress, Malformed> {
         let Some(Rank(rank)) = self.members.rank_of(Rank(from)) else {
             return Err(Malformed("a rank asks for a window whose team it is not in"));
         };
@@ -664,11 +524,41 @@ impl Service for Served {
         let answer = match ask {
             Ask::Put => {
                 let admitted = self.admits(&mut state, rank);
-                return self.put(admitted, body);
+                return self.put(admitted, body).map(|()| Progress::Done);
             }
             Ask::Accumulate => {
                 let admitted = self.admits(&mut state, rank);
-                return self.combine(admitted, body, |_| ());
+                return Ok(match self.combine(&mut state, (rank, admitted), body, Fetches::No)? {
+                    Combined::All(_) => Progress::Done,
+                    Combined::Held => Progress::Later,
+                    Combined::Lost(lost, evidence) => {
+                        state.origins.entry(rank).or_default().verdict = Verdict::Lost(lost, evidence);
+                        Progress::Done
+                    }
+                });
+            }
+            Ask::Notify => {
+                let counter = body.u32()? as usize;
+                body.end()?;
+                let notices = &self.control().notices.0;
+                let notice = notices.get(counter).ok_or(Malformed("there is no counter of that number"))?;
+                if self.admits(&mut state, rank) {
+                    notice.count.add();
+                    notice.told.notify();
+                }
+                return Ok(Progress::Done);
+            }
+            Ask::Region => {
+                let named = body.len()?..body.len()?;
+                body.end()?;
+                match self.region(&named) {
+                    None => Some(Answer::Done(0)),
+                    Some(region) => {
+                        data.extend_from_slice(&(region.start as u64).to_le_bytes());
+                        data.extend_from_slice(&(region.end as u64).to_le_bytes());
+                        Some(Answer::Done(1))
+                    }
+                }
             }
             Ask::Get => match self.admits(&mut state, rank) {
                 true => {
@@ -678,14 +568,21 @@ impl Service for Served {
                 false => Some(Answer::NotAdmitted),
             },
             Ask::Fetch => match self.admits(&mut state, rank) {
-                true => {
-                    self.combine(true, body, |old| data.extend_from_slice(&old.to_le_bytes()))?;
-                    Some(Answer::Done(0))
-                }
+                true => match self.combine(&mut state, (rank, true), body, Fetches::Yes)? {
+                    Combined::All(before) => {
+                        data = before;
+                        Some(Answer::Done(0))
+                    }
+                    Combined::Held => return Ok(Progress::Later),
+                    Combined::Lost(lost, evidence) => Some(Answer::Lost(lost, evidence)),
+                },
                 false => Some(Answer::NotAdmitted),
             },
             Ask::CompareSwap => match self.admits(&mut state, rank) {
-                true => Some(Answer::Done(self.compare_swap(body)?)),
+                true => match self.compare_swap(&state, rank, body)? {
+                    Some(answer) => Some(answer),
+                    None => return Ok(Progress::Later),
+                },
                 false => Some(Answer::NotAdmitted),
             },
             Ask::Lock => {
@@ -702,8 +599,8 @@ impl Service for Served {
             }
             Ask::Complete => Some(self.complete(&mut state, rank)),
             Ask::Flush => {
-                let refused = state.origins.get_mut(&rank).map(|origin| std::mem::take(&mut origin.refused));
-                Some(verdict(refused.unwrap_or(false)))
+                let verdict = state.origins.get_mut(&rank).map(|origin| std::mem::take(&mut origin.verdict));
+                Some(verdict.unwrap_or_default().answer())
             }
             Ask::Part => {
                 self.describe(Extent::Part, &mut data);
@@ -727,7 +624,7 @@ impl Service for Served {
                 let fences = &self.control().fences.0;
                 fences.inbox.signal(round, number, way);
                 fences.arrivals.notify();
-                return Ok(());
+                return Ok(Progress::Done);
             }
             Ask::Break => {
                 let (rank, reason) = (body.u32()?, read_reason(body.u32()?)?);
@@ -736,25 +633,25 @@ impl Service for Served {
                     return Err(Malformed("a window is broken by a rank that is not in its team"));
                 }
                 self.break_window(rank, reason);
-                return Ok(());
+                return Ok(Progress::Done);
             }
             Ask::Depart => {
                 self.depart(&mut state, rank);
-                return Ok(());
+                return Ok(Progress::Done);
             }
             Ask::Cancel => {
                 let cancelled = body.u64()?;
                 body.end()?;
                 self.cancel(&mut state, rank, cancelled);
                 self.waiting.store(state.parked.len(), Ordering::Relaxed);
-                return Ok(());
+                return Ok(Progress::Done);
             }
         };
         self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
         if let Some(answer) = answer {
             Writer::new(replies, Kind::Reply, request).bytes(&answer.encode()).bytes(&data);
         }
-        Ok(())
+        Ok(Progress::Done)
     }
 
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) {
@@ -771,7 +668,7 @@ impl Service for Served {
             match granted {
                 Granted::Nothing => self.abandon(parked),
                 access => {
-                    let origin = Origin { access, request: parked.request, refused: false };
+                    let origin = Origin { access, request: parked.request, ..Origin::default() };
                     state.origins.insert(parked.rank, origin);
                 }
             }
@@ -780,6 +677,10 @@ impl Service for Served {
         });
         state.parked = parked;
         self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
+    }
+
+    fn meetings(&self) -> Option<u64> {
+        Some(self.fences.load(Ordering::Relaxed))
     }
 
     fn look_again_after(&self) -> Option<Duration> {
