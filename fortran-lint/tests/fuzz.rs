@@ -264,7 +264,7 @@ fn deep_and_long_inputs_end() {
         "x = '".to_string() + &"a".repeat(1 << 20) + "'",
         "      callf;".repeat(100_000),
         "call f;".repeat(150_000),
-        "x = ".to_string() + &"${".repeat(500_000),
+        "x = ".to_string() + &"${".repeat(100_000),
         // Continuations of both forms.
         "      CALL F(A".to_string() + &"\n     1,A".repeat(100_000) + ")\n",
         "call f(a".to_string() + &", &\n  a".repeat(100_000) + ")\n",

@@ -31,6 +31,7 @@ pub(super) fn line(bytes: &[u8]) -> Option<DirectiveKind> {
 pub(super) fn inline(text: &[u8]) -> Option<(usize, &'static [u8])> {
     let (&mark, behind) = text.split_first()?;
     let behind = &behind[..behind.len().min(INLINE_BYTES_MAX)];
-    let length = behind.windows(2).position(|pair| pair == [b'}', mark])? + 3;
+    let ends = |&at: &usize| behind.get(at + 1) == Some(&mark);
+    let length = memchr::memchr_iter(b'}', behind).find(ends)? + 3;
     Some((length, if mark == b'$' { PLACEHOLDER } else { b"" }))
 }
