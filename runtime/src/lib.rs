@@ -100,5 +100,6 @@ pub use team::Team;
 pub use traffic::Traffic;
 pub use window::raw::{Expected, LockKind, Origins};
 pub use window::{
-    Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window, WindowOptions,
+    Atomicity, COUNTERS, CallerMemory, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window,
+    WindowOptions,
 };

@@ -1,6 +1,7 @@
 //! Windows: memory of every rank that the others can reach. Never more than a typed face of [`raw::RawWindow`].
 #![deny(unsafe_code)] // Not `forbid`, which `raw` could not lift.
 
+pub(crate) mod memory;
 mod options;
 pub(crate) mod raw;
 mod regions;
@@ -14,6 +15,8 @@ use crate::job::MemoryModel;
 use crate::op::{OwnOf, Section};
 use crate::team::{Rank, Team};
 use crate::trace;
+pub use memory::CallerMemory;
+use memory::Home;
 pub use options::{Returned, WindowOptions};
 use raw::RawWindow;
 pub use raw::{Atomicity, COUNTERS, LocalView, LocalViewMut, Moved, Unexposed};
@@ -75,7 +78,8 @@ impl<T: Element> Window<T> {
     }
 
     /// Makes a window over memory of the caller, who gets it back by [`into_inner`](Window::into_inner). Collective; lengths
-    /// may differ. A boxed slice becomes a vector by `into_vec`, and a vector one by `into_boxed_slice`, at no cost.
+    /// may differ. The memory is a vector or [`pgo::malloc`](crate::pgo::malloc)'s. A boxed slice becomes a vector by `into_vec`, and
+    /// a vector one by `into_boxed_slice`, at no cost.
     ///
     /// Others can't reach this memory, so the runtime keeps a mirror of it that they can: loads, stores and views of the owner
     /// use the memory itself, transfers the mirror. What has changed moves between the two in the owner's calls only, and
@@ -106,7 +110,7 @@ impl<T: Element> Window<T> {
     /// # Errors
     /// As [`allocate`](Window::allocate), with the memory.
     #[track_caller]
-    pub fn create(team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<Vec<T>>> {
+    pub fn create<M: CallerMemory<T>>(team: &Team, memory: M) -> Result<Window<T>, Returned<M>> {
         WindowOptions::new().create(team, memory)
     }
 
@@ -131,15 +135,16 @@ impl<T: Element> Window<T> {
     }
 
     /// Gives the window up on all ranks, and the memory of this rank's part back: the memory of a window over memory of the
-    /// caller, a copy of it otherwise. Collective, like [`free`](Window::free).
+    /// caller, a copy of it if it is the runtime's or of another kind. Collective, like [`free`](Window::free).
     ///
     /// What others have put is in it, as after a fence.
     ///
     /// # Errors
     /// As [`free`](Window::free), with the memory as it is.
     #[track_caller]
-    pub fn into_inner(mut self) -> Result<Vec<T>, Returned<Vec<T>>> {
+    pub fn into_inner<M: CallerMemory<T>>(mut self) -> Result<M, Returned<M>> {
         const CALL: &str = "into_inner";
+        let context = self.raw.context();
         let raw = self.exclusive_raw();
         raw.hook(CALL, None, || None);
         let met = match raw.has_open_epochs() {
@@ -148,8 +153,10 @@ impl<T: Element> Window<T> {
         };
         match (met, self.raw.into_memory(CALL)) {
             (Ok(()), Ok(memory)) => Ok(memory),
-            (Ok(()), Err(error)) => Err(Returned { error, memory: Vec::new() }),
-            (Err(error), memory) => Err(Returned { error, memory: memory.unwrap_or_default() }),
+            (Ok(()), Err(error)) => Err(Returned { error, memory: M::none(Home(&context)) }),
+            (Err(error), memory) => {
+                Err(Returned { error, memory: memory.unwrap_or_else(|_| M::none(Home(&context))) })
+            }
         }
     }
 

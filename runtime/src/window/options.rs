@@ -1,6 +1,7 @@
 //! How a window is to be, beside its length. Never makes one without all ranks.
 
 use super::Window;
+use super::memory::{CallerMemory, Home};
 use super::raw::{Atomicity, Begins, Mirror, Private, RawWindow, Refused, Shape};
 use crate::element::Element;
 use crate::error::{Error, Result};
@@ -102,12 +103,16 @@ impl WindowOptions {
     /// As [`Window::create`], `BadDispUnit` on all ranks if one has a unit of 0, and `System` on all ranks if the system does not
     /// lock as much memory as one asks for.
     #[track_caller]
-    pub fn create<T: Element>(&self, team: &Team, memory: Vec<T>) -> Result<Window<T>, Returned<Vec<T>>> {
-        let shape = self.shape::<T>(memory.len());
+    pub fn create<T: Element, M: CallerMemory<T>>(
+        &self,
+        team: &Team,
+        mut memory: M,
+    ) -> Result<Window<T>, Returned<M>> {
+        let shape = self.shape::<T>(memory.elements().len());
         let made = RawWindow::allocate(team, shape, Ok(Some(Private::over(memory))));
         made.map(Window::over).map_err(|Refused { error, private }| Returned {
             error,
-            memory: private.and_then(Private::into_memory).unwrap_or_default(),
+            memory: private.and_then(Private::into_memory).unwrap_or_else(|| M::none(Home(team.context()))),
         })
     }
 

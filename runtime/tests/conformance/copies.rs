@@ -481,14 +481,14 @@ fn memory_comes_back(team: &Team) -> Outcome {
     let right = Rank((me.0 + 1) % team.size());
     window.fence(|epoch| epoch.put(right, 0, 70 + u64::from(me.0)))?;
     window.lock(right, LockKind::Shared, |epoch| epoch.put(right, 1, 80 + u64::from(me.0)))?;
-    let memory = window.into_inner()?;
+    let memory: Vec<u64> = window.into_inner()?;
     let left = u64::from((me.0 + team.size() - 1) % team.size());
     assert_eq!(memory[..3], [70 + left, 80 + left, u64::from(me.0)]);
     assert_eq!(memory.as_ptr(), start, "it is the same memory");
     // Memory of the runtime is copied.
     let mut window = Window::<u64>::allocate(team, 3)?;
     window.store(1, 5)?;
-    assert_eq!(window.into_inner()?, [0, 5, 0]);
+    assert_eq!(window.into_inner::<Vec<u64>>()?, [0, 5, 0]);
     Ok(())
 }
 
@@ -500,7 +500,7 @@ fn memory_comes_back_from_a_refusal(team: &Team) -> Outcome {
     let mut window = Window::create(team, vec![4_u8; 5])?;
     if team.rank() == OWNER {
         std::mem::forget(window.post(Origins::Any)?);
-        let Returned { error, memory } = window.into_inner().expect_err("an exposure is open");
+        let Returned { error, memory } = window.into_inner::<Vec<u8>>().expect_err("an exposure is open");
         assert_eq!((error.kind(), memory), (ErrorKind::EpochStillOpen, vec![4; 5]));
     }
     team.barrier()?;
@@ -658,7 +658,7 @@ fn a_mirror_can_be_locked(team: &Team) -> Outcome {
         epoch.accumulate(next, 0, Sum, 2)
     })?;
     assert_eq!((window.load(0)?, window.load(LEN - 1)?), (3, 7));
-    let memory = window.into_inner()?;
+    let memory: Vec<u64> = window.into_inner()?;
     assert_eq!((memory[0], memory[LEN - 1]), (3, 7));
     team.barrier()?;
     assert_eq!(locked_bytes(), 0, "what was locked goes with its window");

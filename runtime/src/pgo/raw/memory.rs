@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::job::RankContext;
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::segment::Segment;
+use crate::window::memory::{CallerMemory, Home, sealed};
 
 /// Elements in memory that ranks on one machine share (RMA_MALLOC of the seeds). Made by [`malloc`](crate::pgo::malloc), freed by
 /// dropping it.
@@ -80,6 +81,23 @@ impl<T: Element> DerefMut for Malloc<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: - as in `deref`; exclusive through `&mut self`.
         unsafe { std::slice::from_raw_parts_mut(self.start(), self.len) }
+    }
+}
+
+// A window has it for itself, as it has a vector; what others reach is the window's mirror.
+impl<T: Element> sealed::Sealed for Malloc<T> {}
+
+impl<T: Element> CallerMemory<T> for Malloc<T> {
+    fn elements(&mut self) -> &mut [T] {
+        self
+    }
+
+    fn fresh(Home(context): Home<'_>, len: usize, call: &'static str) -> Result<Malloc<T>> {
+        Malloc::new(context, len, call)
+    }
+
+    fn none(Home(context): Home<'_>) -> Malloc<T> {
+        Malloc { block: None, len: 0, context: Arc::clone(context), elements: PhantomData }
     }
 }
 

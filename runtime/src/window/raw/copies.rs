@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{RawWindow, Target};
-use crate::element::{Element, zeroed};
+use crate::element::Element;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::sync::marks::{self, Marks};
@@ -27,6 +27,7 @@ use crate::team::{Mover, OpenEpochs};
 use crate::transport::shm::arena::Block;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::{BLOCK_ALIGNMENT, Locked, Segment};
+use crate::window::memory::{CallerMemory, Home};
 
 /// Bytes of the two copies that are compared at a time.
 const COMPARED_BYTES: usize = 1024;
@@ -59,9 +60,9 @@ enum Kept {
 
 impl Private {
     /// Memory of the caller.
-    pub(crate) fn over<T: Element>(mut memory: Vec<T>) -> Private {
-        // The elements don't move with the vector, and nobody reaches them through it while it is kept.
-        Private { start: memory.as_mut_ptr().cast(), memory: Kept::Caller(Box::new(memory)) }
+    pub(crate) fn over<T: Element, M: CallerMemory<T>>(mut memory: M) -> Private {
+        // The elements don't move with their owner, and nobody reaches them through it while it is kept.
+        Private { start: memory.elements().as_mut_ptr().cast(), memory: Kept::Caller(Box::new(memory)) }
     }
 
     /// Fresh memory of `len` elements, zeroed and aligned like the runtime's other memory.
@@ -117,13 +118,13 @@ impl Private {
     }
 
     /// The memory that [`over`](Private::over) was given.
-    pub(crate) fn into_memory<T: Element>(self) -> Option<Vec<T>> {
-        self.memory.into_vec()
+    pub(crate) fn into_memory<M: Any>(self) -> Option<M> {
+        self.memory.into_memory()
     }
 }
 
 impl Kept {
-    fn into_vec<T: Element>(self) -> Option<Vec<T>> {
+    fn into_memory<M: Any>(self) -> Option<M> {
         match self {
             Kept::Caller(memory) => memory.downcast().ok().map(|memory| *memory),
             Kept::Runtime(_) => None,
@@ -255,10 +256,12 @@ pub(super) fn lock(context: &RankContext, block: &Block, bytes: usize) -> Result
 
 impl Copies {
     /// Takes the private copy if it is the caller's. The window must not be used afterwards.
-    fn take_callers_memory(&self) -> Option<Kept> {
+    fn take_callers_memory<M: Any>(&self) -> Option<M> {
         let mut pair = self.0.pair();
         match pair.take() {
-            Some(Pair { memory: memory @ Kept::Caller(_), .. }) => Some(memory),
+            Some(Pair { memory: Kept::Caller(memory), .. }) if memory.is::<M>() => {
+                memory.downcast().ok().map(|memory| *memory)
+            }
             other => {
                 *pair = other;
                 None
@@ -493,28 +496,21 @@ impl RawWindow {
         self.copies.is_some()
     }
 
-    /// Gives the handle up for the own memory, or a copy of it if it is the runtime's.
+    /// Gives the handle up for the own memory, or a copy of it if it is the runtime's, or of another kind.
     ///
     /// # Errors
     /// `System` if there is no memory for a copy.
     #[track_caller]
-    pub(crate) fn into_memory<T: Element>(self, call: &'static str) -> Result<Vec<T>> {
+    pub(crate) fn into_memory<T: Element, M: CallerMemory<T>>(self, call: &'static str) -> Result<M> {
         // What is open is closed before the private copy goes, as closing publishes.
         self.close_leaked();
-        let memory = self.copies.as_ref().and_then(Copies::take_callers_memory);
-        match memory {
-            Some(memory) => Ok(memory.into_vec().unwrap_or_default()),
-            None => {
-                let len = self.targets[self.me].bytes / size_of::<T>();
-                let mut copy = Vec::new();
-                if copy.try_reserve_exact(len).is_err() {
-                    let note = format!("no memory for {len} elements");
-                    return Err(self.error(ErrorKind::System, call).note(note));
-                }
-                copy.resize(len, zeroed());
-                self.read(call, 0, &mut copy)?;
-                Ok(copy)
-            }
+        if let Some(memory) = self.copies.as_ref().and_then(Copies::take_callers_memory) {
+            return Ok(memory);
         }
+        let len = self.targets[self.me].bytes / size_of::<T>();
+        let mut copy = M::fresh(Home(&self.context), len, call)
+            .map_err(|error| error.window(self.id).caller(self.rank()))?;
+        self.read(call, 0, copy.elements())?;
+        Ok(copy)
     }
 }

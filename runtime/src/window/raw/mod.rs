@@ -523,6 +523,11 @@ impl RawWindow {
         self.id
     }
 
+    /// What the rank has in its job.
+    pub(crate) fn context(&self) -> Arc<RankContext> {
+        Arc::clone(&self.context)
+    }
+
     pub(crate) fn rank(&self) -> Rank {
         self.members.rank()
     }

@@ -2,7 +2,7 @@
 
 use rma::pgo::{self, COUNT_ANY, GETS_OK, PUTS_OK, malloc, nothing, over};
 use rma::private::testing::pgo_counters;
-use rma::{ErrorKind, Rank, Team};
+use rma::{ErrorKind, Origins, Rank, Returned, Team, Window};
 
 use super::pends;
 use crate::{Case, Outcome, case, kind_of};
@@ -12,6 +12,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(persistent_offers_take_memory_once, [3]).one_copy().under(&[""]),
     case!(shared_memory_saves_copies, [2]).one_copy().under(&[""]).mapped(),
     case!(shared_memory_comes_and_goes, [2]).one_copy().under(&[""]),
+    case!(shared_memory_does_for_everything, [2]).one_copy().under(&[""]),
     case!(puts_return_whatever_the_target_does, [2]).one_copy().under(&[""]),
     case!(an_error_takes_events_back, [2]).one_copy().under(&[""]),
     case!(a_panic_takes_events_back, [2]).one_copy().under(&[""]),
@@ -142,6 +143,48 @@ fn shared_memory_comes_and_goes(team: &Team) -> Outcome {
     });
     assert_eq!(entries, 0, "nothing has a name there");
     team.barrier()?;
+    Ok(())
+}
+
+// covers: PGO-MEM-03
+fn shared_memory_does_for_everything(team: &Team) -> Outcome {
+    let other = Rank(1 - team.rank().0);
+    // Plain memory, and the origin of a put of an offer's scope that puts into such memory.
+    let mut memory = malloc::<u64>(team, 4)?;
+    let mut origin = malloc::<u64>(team, 2)?;
+    origin.copy_from_slice(&[10 + u64::from(other.0), 20]);
+    let start = memory.as_ptr();
+    pgo::scope(team, 1, |scope| {
+        scope.put(&origin[..], other, 1)?;
+        scope.offer(over(&mut memory, PUTS_OK), 1)
+    })?;
+    assert_eq!(memory[..], [0, 10 + u64::from(team.rank().0), 20, 0]);
+    // A window, into which it is the origin, too.
+    let mut window = Window::create(team, memory)?;
+    window.fence(|epoch| epoch.put(other, 2, &origin[..]))?;
+    assert_eq!(window.load(1)?, 10 + u64::from(team.rank().0));
+    let memory: pgo::Malloc<u64> = window.into_inner()?;
+    let own = 10 + u64::from(team.rank().0);
+    assert_eq!(memory[..], [0, own, own, 20]);
+    assert_eq!(memory.as_ptr(), start, "it is the same memory");
+    // While it is windowed, it is the window's; a window that is in use does not end well.
+    let window = Window::create(team, memory)?;
+    let vector: Vec<u64> = window.into_inner()?;
+    assert_eq!(vector, [0, own, own, 20], "memory of another kind is a copy");
+    let mut window = Window::create(team, origin)?;
+    std::mem::forget(window.post(Origins::Any)?);
+    let Returned { error, memory } =
+        window.into_inner::<pgo::Malloc<u64>>().expect_err("an exposure is open");
+    assert_eq!((error.kind(), memory.len()), (ErrorKind::EpochStillOpen, 2));
+    // While it is offered, it is the offer's.
+    let mut persistent = pgo::offer_init(team, 2, over(memory, PUTS_OK), 1)?;
+    persistent.start()?;
+    assert_eq!(kind_of(persistent.buffer()), ErrorKind::LocalAccessDuringOffer);
+    pgo::scope(team, 2, |scope| {
+        scope.put(&[9_u64], team.rank(), 0)?;
+        scope.wait_started(&mut persistent)
+    })?;
+    assert_eq!(persistent.into_inner()[0], 9);
     Ok(())
 }
 
