@@ -280,13 +280,18 @@ impl Hub {
                     // It may have been taken back.
                     let Some(&offset) = table.offsets.get(&(from, event)) else { return Ok(true) };
                     let Some(kept) = table.events.get_mut(&offset) else { return Ok(true) };
-                    let Some(end) =
-                        at.checked_add(piece.len()).filter(|&end| end <= kept.wanted && at == kept.arrived)
-                    else {
+                    let Some(end) = at.checked_add(piece.len()).filter(|&end| end <= kept.wanted) else {
                         return Err(Malformed("data of an event come twice or not in their order"));
                     };
-                    kept.data.extend_from_slice(piece);
-                    kept.arrived = end;
+                    // The last piece is looked at again if the lock could not be had when it came.
+                    let is_again = end == kept.wanted && kept.arrived == kept.wanted;
+                    if !is_again {
+                        if at != kept.arrived {
+                            return Err(Malformed("data of an event come twice or not in their order"));
+                        }
+                        kept.data.extend_from_slice(piece);
+                        kept.arrived = end;
+                    }
                     match end == kept.wanted {
                         true => self.key_of(offset),
                         false => None,
