@@ -108,6 +108,8 @@ impl Agent {
             self.settle_claims();
             // Without its sockets the process can't take part, which the others see by its silence.
             let Ok(numbers) = self.poller.wait(timeout) else { return };
+            // What this rank has done before another could ask about it is answered before the question.
+            self.look_again();
             for number in numbers {
                 match number {
                     DOOR => self.door.accept(&self.poller),
