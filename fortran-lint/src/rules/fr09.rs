@@ -23,6 +23,7 @@
 //! - COMMON or a module variable.
 //! - An opaque call with the variable as its argument before each read.
 
+use super::repair::{self, Place};
 use super::support::{
     OnDummy, Side, explain, finding, level, others, propose, relate, relate_declaration, shown,
 };
@@ -85,6 +86,7 @@ fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Opti
     let memory = Memory::whole(variable);
     let callers = a.calls_behind(registered, |call| call.event != registered);
     let mut reads: Vec<(u32, u32)> = Vec::new();
+    let mut pairs: Vec<(u32, u32)> = Vec::new();
     for call in callers {
         // Behind a call with the variable as its argument it is loaded again, whatever ran in there.
         if a.events.iter().any(|event| is_argument_of(event, call) && a.shields_load(event, memory)) {
@@ -94,10 +96,11 @@ fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Opti
             if a.shields_load(event, memory) {
                 return Step::Stop;
             }
-            if matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable)
-                && !reads.iter().any(|(read, _)| *read == i)
-            {
-                reads.push((i, call));
+            if matches!(event.kind, EventKind::Read { variable: own, .. } if own == variable) {
+                pairs.push((i, call));
+                if !reads.iter().any(|(read, _)| *read == i) {
+                    reads.push((i, call));
+                }
             }
             Step::On
         });
@@ -121,6 +124,11 @@ fn check_variable(a: &Analysis<'_>, registration: u32, variable: Symbol) -> Opti
     relate_declaration(a, &mut found, variable);
     explain(a, &mut found, variable, Side::Load, registered);
     propose(a, &mut found, variable, "before each read");
+    // Behind the last of the calls that lead to the read, so that one edit is enough.
+    let leading = pairs.iter().filter(|(read, _)| *read == first).map(|(_, call)| *call);
+    let before_read = |call: &u32| a.calls[*call as usize].event < first;
+    let last = leading.max_by_key(|call| (before_read(call), a.calls[*call as usize].event)).unwrap_or(call);
+    repair::call(a, &mut found, Place::Behind(a.calls[last as usize].span));
     Some(found)
 }
 

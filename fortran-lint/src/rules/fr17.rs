@@ -22,7 +22,7 @@
 
 use super::repair;
 use super::support::{OnDummy, Side, explain, finding, level, relate, relate_declaration};
-use crate::dataflow::{Analysis, Event, EventKind, Memory};
+use crate::dataflow::{Analysis, Event, EventKind, Memory, PassedTo};
 use crate::finding::{Finding, Level};
 use crate::model::{Loop, Storage};
 use crate::mpi::{Class, Part};
@@ -143,6 +143,12 @@ fn is_jump_out(a: &Analysis<'_>, node: u32, here: Loop) -> bool {
 /// Whether nothing in the loop writes the variable or makes the compiler load it.
 fn polls(a: &Analysis<'_>, here: Loop, watch: &Watch) -> bool {
     let changes = |event: &Event| match event.kind {
+        // A procedure that the compiler can look into, and that lets nobody else have the variable, changes nothing.
+        EventKind::Pass { to: PassedTo::User(call), .. } if !a.is_opaque(&a.calls[call as usize]) => {
+            let usage = a.usage(call, event);
+            let may_load = usage.is_written || usage.is_shielded || usage.is_given_away;
+            may_load && a.concerns(event, watch.memory)
+        }
         EventKind::Write { .. } | EventKind::Pass { .. } => a.concerns(event, watch.memory),
         EventKind::Call(_) => watch.is_pointer,
         EventKind::Read { .. } | EventKind::Release { .. } => false,

@@ -9,9 +9,10 @@ use super::support::{
     OnDummy, Side, explain, finding, is_load, level, others, propose, relate, relate_declaration, shown,
     without_attempts,
 };
-use crate::dataflow::{Analysis, By, EventKind, Handle, Operation, Phase, Step};
+use crate::dataflow::{Analysis, By, Event, EventKind, Handle, Operation, PassedTo, Phase, Step};
 use crate::finding::{Finding, Level};
-use crate::mpi::Class;
+use crate::mpi::{Class, Part};
+use crate::parse::Symbol;
 
 /// How the datatype leads to the variable.
 fn way(a: &Analysis<'_>, operation: &Operation) -> String {
@@ -68,10 +69,22 @@ pub(super) fn reads(a: &Analysis<'_>, rule: &'static str, operation: &Operation)
         );
     }
     relate_declaration(a, &mut found, variable);
-    explain(a, &mut found, variable, Side::Load, call.event);
+    explain(a, &mut found, variable, Side::Load, hidden_from(a, variable).min(call.event));
     propose(a, &mut found, variable, "between the receive and the read");
     repair::call(a, &mut found, Place::Behind(a.calls[end as usize].span));
     Some(found)
+}
+
+/// The event from which on a datatype may hide the variable: what is tried behind it and before the receive, to no avail,
+/// is meant for the receive.
+fn hidden_from(a: &Analysis<'_>, variable: Symbol) -> u32 {
+    let feeds = |event: &Event| match event.kind {
+        EventKind::Pass { variable: own, to: PassedTo::Library(call, Part::Location), .. } => {
+            own == variable && a.hidden.feeds_datatype(call)
+        }
+        _ => false,
+    };
+    a.events.iter().position(feeds).map_or(u32::MAX, |event| event as u32)
 }
 
 /// The stores before a send that does not name the variable.
