@@ -11,6 +11,11 @@ use crate::job::RankContext;
 /// Memory that a caller gives to [`Window::create`](crate::Window::create) and gets back by
 /// [`into_inner`](crate::Window::into_inner): a vector, or memory of [`pgo::malloc`](crate::pgo::malloc). Only this crate can
 /// implement it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no memory that a window can own",
+    label = "the window owns its memory until it gives it back",
+    note = "give it a vector of elements or memory of `rma::pgo::malloc`, by value"
+)]
 pub trait CallerMemory<T: Element>: sealed::Sealed + Sized + Send + 'static {
     /// Its elements, which stay where they are when their owner moves.
     #[doc(hidden)]
