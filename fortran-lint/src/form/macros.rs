@@ -219,6 +219,7 @@ impl Macros {
         out.is_cut = line.is_cut;
         out.is_too_long = line.is_too_long;
         out.is_optional = line.is_optional;
+        out.is_fragment = line.is_fragment;
         out.first_gap =
             line.first_gap.filter(|&gap| line.uses.first().is_some_and(|first| gap < first.at as usize));
         for character in text {

@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::test::{check, tokens_are_taken};
 use super::{StatementKind, parse};
 use crate::form::Form;
+use crate::source::Reading;
 
 fn fixed(text: &str, expected: Expect) {
     check(Form::Fixed, text, expected);
@@ -189,6 +190,14 @@ fn statement_macros_and_macro_types() {
             assign x2 `GLUE(x, 2) = 3`
             Io `STR(why)`
         "#]],
+    );
+    free(
+        "#include \"macros.h\"\nOMP do\nOMP end\nMat m\n",
+        expect![[r#"
+        Unknown `OMP do`
+        Unknown `OMP end`
+        declare m [] `Mat m`
+    "#]],
     );
     // Without its definition a macro is a call, and a type only where a file with definitions is missing.
     fixed(
@@ -419,7 +428,7 @@ fn modern_statements() {
             Specific `generic, public :: operator(+) => c, b`
             Other `final :: e`
             Other `enum, bind(c)`
-            Attribute `enumerator :: red = 1, blue`
+            declare red,blue [parameter] `enumerator :: red = 1, blue`
             Other `end enum`
             Other `import, only : x`
             Other `import :: y`
@@ -536,4 +545,11 @@ fn lines_of_templates() {
             EndUnit `end subroutine sum_${k}$`
         "#]],
     );
+}
+
+#[test]
+fn a_statement_that_begins_in_column_6_is_no_type_by_a_macro() {
+    let text = "#include \"defs.h\"\n      ! Which macros there are is not known.\n     module empty\n     end module empty\n";
+    let (tree, form) = super::parse_file("empty.F", text.as_bytes(), &Reading::default());
+    assert_eq!((form, tree.n_unknown()), (Form::Free, 0));
 }
