@@ -55,6 +55,7 @@ impl Reader<'_> {
         line.clear(card.line.start);
         line.label = self.label(card);
         line.is_optional = card.is_optional;
+        line.is_fragment = card.kind == Kind::Continuation;
         self.has_branches = false;
         self.resume = None;
         let mut open = Open::default();

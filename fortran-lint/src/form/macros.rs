@@ -207,6 +207,7 @@ impl Macros {
             active: Vec::new(),
             n_lists: 0,
             budget: EXPANSION_BYTES_MAX,
+            is_comment: false,
         };
         let mut text = Vec::with_capacity(line.text.len() * 2);
         if !expansion.range(0, line.text.len(), &mut text) {
@@ -218,6 +219,7 @@ impl Macros {
         out.is_cut = line.is_cut;
         out.is_too_long = line.is_too_long;
         out.is_optional = line.is_optional;
+        out.is_fragment = line.is_fragment;
         out.first_gap =
             line.first_gap.filter(|&gap| line.uses.first().is_some_and(|first| gap < first.at as usize));
         for character in text {
@@ -262,6 +264,8 @@ struct Expansion<'a> {
     n_lists: usize,
     /// Characters that may still be added.
     budget: usize,
+    /// A macro stands for the beginning of a comment, which reaches to the end of the line.
+    is_comment: bool,
 }
 
 /// A parameter and what it stands for.
@@ -318,8 +322,8 @@ impl<'a> Expansion<'a> {
             self.active.push(id);
             let is_done = self.body(&definition.body, &arguments, site, out);
             self.active.pop();
-            if !is_done {
-                return false;
+            if !is_done || self.is_comment {
+                return is_done;
             }
             at = last;
         }
@@ -361,6 +365,7 @@ impl<'a> Expansion<'a> {
                 }
                 if quote.is_none() {
                     match self.inner(word, body, i, arguments, site, out) {
+                        Inner::Replaced(_) if self.is_comment => return true,
                         Inner::Replaced(behind) => {
                             i = behind;
                             continue;
@@ -384,7 +389,11 @@ impl<'a> Expansion<'a> {
                 Some(_) => {}
                 None => match byte {
                     b'\'' | b'"' => quote = Some(byte),
-                    b'!' => return true,
+                    b'!' => {
+                        // `#define OMP !$omp`; behind anything else only the macro's text is meant.
+                        self.is_comment |= i == 1;
+                        return true;
+                    }
                     b'#' if body.get(i) == Some(&b'#') => {
                         i += 1;
                         while out.last().is_some_and(|last| is_space(last.byte)) {

@@ -58,6 +58,8 @@ pub struct LogicalLine {
     pub is_too_long: bool,
     /// Some compilers or flags take it for a comment: a D-line, or one with the sentinel `!$`.
     pub is_optional: bool,
+    /// A continuation of fixed form without the line that it would continue.
+    pub is_fragment: bool,
     /// Names of macros in order.
     uses: Vec<MacroUse>,
 }
@@ -130,6 +132,7 @@ impl LogicalLine {
         self.is_cut = false;
         self.is_too_long = false;
         self.is_optional = false;
+        self.is_fragment = false;
         self.uses.clear();
     }
 

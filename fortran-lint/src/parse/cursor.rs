@@ -197,7 +197,20 @@ impl<'a> Cursor<'a> {
         }
         let value = text[..length].parse().unwrap_or(u32::MAX);
         self.eat_prefix(length);
+        if token.kind == TokenKind::Real {
+            self.join_words();
+        }
         Some(value)
+    }
+
+    /// Makes one word of two without anything between them: the rest of `8d5`, read as a number with an exponent, and the
+    /// `d` of `REAL*8 D5D`.
+    fn join_words(&mut self) {
+        let is_word = |ahead| self.kind(ahead) == TokenKind::Word;
+        if is_word(0) && is_word(1) && self.tokens[self.at].end == self.tokens[self.at + 1].start {
+            self.tokens[self.at].end = self.tokens[self.at + 1].end;
+            self.tokens.remove(self.at + 1);
+        }
     }
 
     /// Tokens from here to behind the parenthesis that matches the one at hand.

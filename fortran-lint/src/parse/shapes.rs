@@ -5,6 +5,7 @@ use expect_test::{Expect, expect};
 use super::test::{check, tokens_are_taken};
 use super::{StatementKind, parse};
 use crate::form::Form;
+use crate::source::Reading;
 
 fn fixed(text: &str, expected: Expect) {
     check(Form::Fixed, text, expected);
@@ -161,6 +162,25 @@ fn statement_macros_and_macro_types() {
             EndIf `DONE`
         "#]],
     );
+    // Some stand for a directive of OpenMP, which is a comment.
+    for text in ["#define OMP !$omp\n", "#define GPU !!!\n#define OMP GPU\n"] {
+        let text = format!(
+            "{text}OMP parallel if (a > b()), &\nOMP private(k)\n  x = 1 OMP why\nOMP do\nOMP end parallel\n"
+        );
+        free(
+            &text,
+            expect![[r#"
+            assign x `x = 1`
+        "#]],
+        );
+    }
+    free(
+        "#if A\n#define START !$omp\n#else\n#define START call begin\n#endif\nSTART\nx = 1\n",
+        expect![[r#"
+            call begin/0 `START`
+            assign x `x = 1`
+        "#]],
+    );
     free(
         "#define TWICE(x) \\\n   call f(x); \\\n   call f(x)\n#define CAT(a,b) a/**/b\n#define GLUE(a,b) a ## b\n#define STR(a) print *, #a\nTWICE(y)\nCAT(x,1) = 2\nGLUE(x, 2) = 3\nSTR(why)\n",
         expect![[r#"
@@ -170,6 +190,14 @@ fn statement_macros_and_macro_types() {
             assign x2 `GLUE(x, 2) = 3`
             Io `STR(why)`
         "#]],
+    );
+    free(
+        "#include \"macros.h\"\nOMP do\nOMP end\nMat m\n",
+        expect![[r#"
+        Unknown `OMP do`
+        Unknown `OMP end`
+        declare m [] `Mat m`
+    "#]],
     );
     // Without its definition a macro is a call, and a type only where a file with definitions is missing.
     fixed(
@@ -212,7 +240,7 @@ fn hollerith_in_formats_and_calls() {
 #[test]
 fn lengths_before_names_that_look_like_exponents() {
     fixed(
-        "      CHARACTER*2 E5, D3\n      CHARACTER*2E5\n      REAL*8D2\n      CHARACTER*(*) C\n      CHARACTER C*4, D*(N), E(3)*2\n      INTEGER*4 I/5/, J(2)/2*0/\n      LOGICAL*1 L\n      COMPLEX*16 Z\n      CHARACTER*80,X\n",
+        "      CHARACTER*2 E5, D3\n      CHARACTER*2E5\n      REAL*8D2\n      CHARACTER*(*) C\n      CHARACTER C*4, D*(N), E(3)*2\n      INTEGER*4 I/5/, J(2)/2*0/\n      LOGICAL*1 L\n      COMPLEX*16 Z\n      CHARACTER*80,X\n      REAL*8 D5D(3), E11LOC\n      REAL*8 E11LOC, D5D_PRIME\n      DO 10 E1X = 1, 3\n",
         expect![[r#"
             declare e5,d3 [] `CHARACTER*2 E5, D3`
             declare e5 [] `CHARACTER*2E5`
@@ -223,6 +251,9 @@ fn lengths_before_names_that_look_like_exponents() {
             declare l [] `LOGICAL*1 L`
             declare z [] `COMPLEX*16 Z`
             declare x [] `CHARACTER*80,X`
+            declare d5d,e11loc [] `REAL*8 D5D(3), E11LOC`
+            declare e11loc,d5d_prime [] `REAL*8 E11LOC, D5D_PRIME`
+            do Counted Some(10) `DO 10 E1X = 1, 3`
         "#]],
     );
 }
@@ -397,7 +428,7 @@ fn modern_statements() {
             Specific `generic, public :: operator(+) => c, b`
             Other `final :: e`
             Other `enum, bind(c)`
-            Attribute `enumerator :: red = 1, blue`
+            declare red,blue [parameter] `enumerator :: red = 1, blue`
             Other `end enum`
             Other `import, only : x`
             Other `import :: y`
@@ -514,4 +545,11 @@ fn lines_of_templates() {
             EndUnit `end subroutine sum_${k}$`
         "#]],
     );
+}
+
+#[test]
+fn a_statement_that_begins_in_column_6_is_no_type_by_a_macro() {
+    let text = "#include \"defs.h\"\n      ! Which macros there are is not known.\n     module empty\n     end module empty\n";
+    let (tree, form) = super::parse_file("empty.F", text.as_bytes(), &Reading::default());
+    assert_eq!((form, tree.n_unknown()), (Form::Free, 0));
 }

@@ -345,9 +345,12 @@ impl Parser<'_> {
                 Form::Free => Some(word.len()),
                 Form::Fixed => c.line.first_gap.filter(|&gap| is_first && 0 < gap && gap < word.len()),
             };
+            // A directive of OpenMP that begins with a macro looks like a type as well; so does, in fixed form, a statement of
+            // free form that begins in column 6.
+            let is_directive = c.kind(2) == T::End && matches!(c.word(1), "do" | "end" | "enddo");
             let is_type = match c.form {
-                Form::Free => c.kind(1) == T::Word,
-                Form::Fixed => length.is_some(),
+                Form::Free => c.kind(1) == T::Word && !is_directive,
+                Form::Fixed => length.is_some() && !c.line.is_fragment,
             };
             if let Some(length) = length
                 && is_type

@@ -27,7 +27,8 @@ impl Parser<'_> {
             "enumerator" => {
                 c.eat(T::DoubleColon);
                 let entities = self.entities(c)?;
-                S::Attribute { attributes: Attributes::PARAMETER, entities }
+                let spec = TypeSpec { base: BaseType::Integer, kind: Kind::Default };
+                S::Declaration { spec, attributes: Attributes::PARAMETER, shape: None, entities }
             }
             "bind" => {
                 self.e.arguments(c)?;
