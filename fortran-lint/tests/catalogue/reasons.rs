@@ -316,7 +316,6 @@ fn polled() -> Vec<Version> {
 }
 
 /// What a standard does not promise, in each form and binding: VOLATILE and ASYNCHRONOUS before their time.
-// covers: REG-SAFE-04
 #[test]
 fn a_remedy_is_noted_where_the_standard_does_not_have_it() {
     let standards =
