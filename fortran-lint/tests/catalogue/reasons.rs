@@ -10,7 +10,8 @@ use super::{
 
 type Finding = (&'static str, &'static str, &'static str);
 
-/// Procedures that the versions of all reasons call, the first of which holds them: in the same file, so that the compiler can look into them.
+/// Procedures that the versions of all reasons call, the first of which holds them: in the same file, so that the compiler
+/// can look into them.
 fn helpers(request: &str, window: &str) -> Vec<String> {
     let mut lines: Vec<String> = [
         "subroutine inside(buf)",
