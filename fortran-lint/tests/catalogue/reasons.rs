@@ -10,7 +10,8 @@ use super::{
 
 type Finding = (&'static str, &'static str, &'static str);
 
-/// Procedures that the versions of all reasons call, the first of which holds them: in the same file, so that the compiler can look into them.
+/// Procedures that the versions of all reasons call, the first of which holds them: in the same file, so that the compiler
+/// can look into them.
 fn helpers(request: &str, window: &str) -> Vec<String> {
     let mut lines: Vec<String> = [
         "subroutine inside(buf)",
@@ -316,7 +317,6 @@ fn polled() -> Vec<Version> {
 }
 
 /// What a standard does not promise, in each form and binding: VOLATILE and ASYNCHRONOUS before their time.
-// covers: REG-SAFE-04
 #[test]
 fn a_remedy_is_noted_where_the_standard_does_not_have_it() {
     let standards =
