@@ -818,6 +818,27 @@ fn polling_loops() {
             "{found:?} in:\n{body}"
         );
     }
+    // A loop over the characters of a C string looks at another one each time; one that counts its tries does not.
+    let pointer = |body: &str| {
+        format!(
+            "subroutine name(place, res)\nuse iso_c_binding\ntype(c_ptr), value :: place\n\
+             character(kind=c_char), pointer :: text(:)\ncharacter(len=80) :: res\ninteger :: i\n\
+             call c_f_pointer(place, text, [80])\n{body}\nend subroutine\n"
+        )
+    };
+    for walk in [
+        "do i = 1, 80\nif (text(i) == c_null_char) exit\nres(i:i) = text(i)\nend do",
+        "i = 1\ndo while (text(i + 1) /= c_null_char)\ni = i + 1\nend do",
+        "i = 1\ndo\nif (any(text(i:i+1) == c_null_char)) exit\ni = i + 2\nend do",
+    ] {
+        let found = said(&pointer(walk), &Options::default());
+        assert!(!found.iter().any(|line| line.contains("FR17")), "{found:?} in:\n{walk}");
+    }
+    for wait in ["do i = 1, 80\nif (text(1) == 'x') exit\nend do", "i = 1\ndo while (text(i) /= 'x')\nend do"]
+    {
+        let found = said(&pointer(wait), &Options::default());
+        assert!(found.iter().any(|line| line.starts_with("error FR17 text")), "{found:?} in:\n{wait}");
+    }
 }
 
 // covers: REG-LINT-36

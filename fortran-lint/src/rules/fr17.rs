@@ -26,7 +26,7 @@ use crate::dataflow::{Analysis, Event, EventKind, Memory, PassedTo};
 use crate::finding::{Finding, Level};
 use crate::model::{Loop, Storage};
 use crate::mpi::{Class, Part};
-use crate::parse::{Attributes, StatementKind};
+use crate::parse::{Attributes, ExprId, ExprKind, StatementKind, Symbol};
 
 pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
     if a.flow.loops.is_empty() {
@@ -46,7 +46,8 @@ pub(super) fn check(a: &Analysis<'_>, out: &mut Vec<Finding>) {
                 let Some(watch) = watched.iter().find(|watch| a.concerns(event, watch.memory)) else {
                     continue;
                 };
-                if polls(a, here, watch)
+                if !moves_on(a, here, event)
+                    && polls(a, here, watch)
                     && !out.iter().any(|other| other.rule == "FR17" && other.span == event.span)
                 {
                     out.push(report(a, event, watch));
@@ -138,6 +139,38 @@ fn is_jump_out(a: &Analysis<'_>, node: u32, here: Loop) -> bool {
     );
     // In the last position a jump back is the loop itself, and its IF leaves by falling through.
     is_jump && (node.next.is_empty() || node.next.iter().any(|&next| next < here.first || next > here.last))
+}
+
+/// Whether the loop looks at another element each time, as one over the characters of a string does: then it waits for none.
+fn moves_on(a: &Analysis<'_>, here: Loop, event: &Event) -> bool {
+    let Some(place) = event.place() else { return false };
+    let is_changed = |name: Symbol| {
+        (here.first..=here.last).flat_map(|node| a.events_of(node)).any(|event| {
+            matches!(event.kind, EventKind::Write { .. } | EventKind::Pass { .. })
+                && event.variable() == Some(name)
+        })
+    };
+    let mut open = vec![(place, false)];
+    while let Some((id, is_subscript)) = open.pop() {
+        let mut then = |id: ExprId, is_subscript: bool| open.push((id, is_subscript));
+        match a.file.tree.expr(id).kind {
+            ExprKind::Name(name) if is_subscript && is_changed(name) => return true,
+            ExprKind::Reference { base, args } => {
+                then(base, is_subscript);
+                a.file.tree.list(args).iter().for_each(|&arg| then(arg, true));
+            }
+            ExprKind::Component { base, .. } => then(base, is_subscript),
+            ExprKind::Operation { operands, .. } => {
+                a.file.tree.list(operands).iter().for_each(|&operand| then(operand, is_subscript));
+            }
+            ExprKind::Paren(inner) => then(inner, is_subscript),
+            ExprKind::Section { low, high, stride } => {
+                [low, high, stride].into_iter().flatten().for_each(|bound| then(bound, true));
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Whether nothing in the loop writes the variable or makes the compiler load it.
