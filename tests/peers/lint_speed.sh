@@ -41,8 +41,10 @@ for tree in "$@"; do
   if command -v gfortran >/dev/null; then
     # It stops early in files whose modules it cannot find, so that its figure flatters it.
     list=$(mktemp)
+    modules=$(mktemp -d) # It writes module files even then.
     echo "$files" >"$list"
-    row 'gfortran -fsyntax-only' "$lines" "$(measure xargs -a "$list" -P 2 -n 20 gfortran -cpp -w -fsyntax-only)" "$label"
-    rm -f "$list"
+    row 'gfortran -fsyntax-only' "$lines" \
+      "$(measure xargs -a "$list" -P 2 -n 20 gfortran -cpp -w -fsyntax-only -J "$modules")" "$label"
+    rm -rf "$list" "$modules"
   fi
 done
