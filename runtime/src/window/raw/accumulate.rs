@@ -33,7 +33,7 @@ impl RawWindow {
         {
             // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
             unsafe { atomic::fetch_op(to, operation, *value) };
-            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+            self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
             return Ok(());
         }
         self.accumulate_any(CALL, target, at, operation, &{ origin })
@@ -181,7 +181,7 @@ impl RawWindow {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 let before = unsafe { atomic::fetch_op(to, operation, origin) };
-                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                 Ok(before)
             }
             // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
@@ -203,7 +203,7 @@ impl RawWindow {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 let before = unsafe { atomic::compare_swap(to, expected, new) };
                 if before.to_bits() == expected.to_bits() {
-                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                    self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                 }
                 Ok(before)
             }

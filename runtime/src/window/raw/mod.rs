@@ -143,6 +143,8 @@ pub(crate) struct RawWindow {
     taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
+    /// This handle has written by plain stores since its last full fence.
+    undrained: Cell<bool>,
     /// Calls pass the hook in `trace`.
     instrumented: Cell<bool>,
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one where there is one copy.
@@ -493,6 +495,7 @@ impl RawWindow {
             all_locked: Cell::new(false),
             taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
+            undrained: Cell::new(false),
             instrumented: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
