@@ -60,10 +60,10 @@ impl Engine {
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             {
                 let pairs = std::arch::is_x86_feature_detected!("cmpxchg16b");
-                return match std::arch::is_x86_feature_detected!("avx2") {
+                match std::arch::is_x86_feature_detected!("avx2") {
                     true => bulk::compare(Engine { vectors: Vectors::Wide, pairs, ..baseline }),
                     false => Engine { pairs, ..baseline },
-                };
+                }
             }
             #[cfg(not(all(target_arch = "x86_64", not(miri))))]
             baseline

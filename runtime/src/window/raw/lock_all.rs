@@ -8,6 +8,7 @@ use rma_automaton::Call;
 
 use super::{Access, LockKind, RawWindow, Target};
 use crate::error::Result;
+use crate::sync::primitive::CHANGES_ARE_FENCES;
 use crate::team::Rank;
 
 impl RawWindow {
@@ -101,8 +102,6 @@ impl RawWindow {
     /// halves the time of a fetch_op that is flushed.
     #[inline(always)]
     fn drain(&self) {
-        /// x86-64: no load or store passes a locked instruction, in either direction.
-        const CHANGES_ARE_FENCES: bool = cfg!(all(target_arch = "x86_64", not(miri)));
         match !CHANGES_ARE_FENCES || self.undrained.replace(false) {
             // SeqCst: pairs with the same fence of every other rank's flush.
             true => fence(Ordering::SeqCst),
