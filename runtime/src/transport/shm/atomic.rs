@@ -112,7 +112,7 @@ pub(crate) unsafe fn fetch_op_each<T: Element, O: Operation<T>>(
     #[allow(unused_mut, reason = "elements are changed one by one on other machines")]
     let mut done = 0;
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if engine.has_pairs() && O::CODE != OpCode::NoOp {
+    if engine.has_pairs() && const { O::CODE.changes() } {
         let per_pair = pairs::PAIR_BYTES / size_of::<T>();
         let head = (at.addr().wrapping_neg() % pairs::PAIR_BYTES / size_of::<T>()).min(count);
         let pairs = (count - head) / per_pair;
@@ -288,7 +288,7 @@ mod test {
 
     /// The engine of this machine, and one that needs an instruction for each element.
     fn engines() -> [Engine; 2] {
-        [Engine::choose(), Engine::choose().without_pairs()]
+        [Engine::choose(), Engine::choose(CopyEngine::Mapped).without_pairs()]
     }
 
     fn apply_to_all<T: Basic, O: Operation<T>>(operation: O, make: impl Fn(usize) -> T) {

@@ -33,6 +33,9 @@ impl RawWindow {
         {
             // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
             unsafe { atomic::fetch_op(to, operation, *value) };
+            if const { O::CODE.changes() } {
+                self.end_writing();
+            }
             self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
             return Ok(());
         }
@@ -181,6 +184,9 @@ impl RawWindow {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 let before = unsafe { atomic::fetch_op(to, operation, origin) };
+                if const { O::CODE.changes() } {
+                    self.end_writing();
+                }
                 self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                 Ok(before)
             }
@@ -202,6 +208,7 @@ impl RawWindow {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 let before = unsafe { atomic::compare_swap(to, expected, new) };
+                self.end_writing();
                 if before.to_bits() == expected.to_bits() {
                     self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                 }

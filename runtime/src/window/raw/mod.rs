@@ -145,7 +145,7 @@ pub(crate) struct RawWindow {
     taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
-    /// This handle has written by plain stores since its last full fence.
+    /// This handle may have written by plain stores since its last atomic change of an element.
     undrained: Cell<bool>,
     /// Calls pass the hook in `trace`.
     instrumented: Cell<bool>,

@@ -34,7 +34,7 @@ impl RawWindow {
             && let Some((from, bytes)) = self.contiguous_source(target, &origin)
             && let Some(to) = there.place_unmarked(start, bytes)
         {
-            self.undrained.set(true);
+            self.begin_writing();
             match origin {
                 // SAFETY: - writable and in bounds: `place_unmarked`. - the element has 8 bytes. - no reference to the target's
                 //   memory lives: this handle is admitted there, which excludes the owner's views. - readers and writers at
@@ -295,7 +295,7 @@ impl RawWindow {
 
     /// Notes that a transfer has written the elements of a layout.
     fn wrote_layout<T: Element>(&self, there: &Target, layout: &Layout) {
-        self.undrained.set(true);
+        self.begin_writing();
         if there.has_mirror() {
             for range in layout.ranges(size_of::<T>()) {
                 self.wrote(there, there.data.wrapping_add(range.start), range.len());
