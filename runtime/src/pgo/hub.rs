@@ -1,5 +1,5 @@
 //! A rank's end of the matching: the stores of the ranks that share its memory, what it keeps for those that do not, and the one
-//! function that matches, [`Hub::settle`]. Never touches private memory but that of the events that a caller hands it.
+//! function that matches what is in a store, [`Locked::settle`]. Never touches private memory but that of the events that a caller hands it.
 //!
 //! Every rank has a store, made by whoever needs it first. It lists the offers of the rank and the events that wait there, in the
 //! order in which they came, and has one lock. Matching and copying happen under it, so what an offer serves is served at once
@@ -7,13 +7,15 @@
 //! memory and the offered; the target, when it opens an offer, for events whose data wait with them; and the target's agent, for
 //! ranks that share no memory. So nobody is needed at the target for what ranks that share memory issue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use super::direct::Desk;
 use super::event::{Family, Fault, Found, Heads, Key};
+use super::lanes::Outlets;
 use super::raw::{Ends, carry, check, node_place};
 use super::remote::Remote;
 use super::rounds::{Nodes, Rounds};
@@ -56,8 +58,10 @@ pub(crate) struct Hub {
     pub(super) remote: Option<Remote>,
     pub(super) rounds: Mutex<HashMap<(u64, u64), Rounds>>,
     nodes: Mutex<Nodes>,
-    /// Teams and tags with an open scope.
-    pub(super) scopes: Mutex<HashSet<(u64, u64)>>,
+    /// Teams and tags with an open scope. There are few at a time.
+    pub(super) scopes: Mutex<Vec<(u64, u64)>>,
+    pub(super) outlets: Outlets,
+    pub(super) desk: Desk,
     pub(super) counted: Counted,
 }
 
@@ -76,12 +80,14 @@ pub(super) struct Counted {
     pub(super) frames: AtomicU64,
     /// Blocks of memory taken.
     pub(super) blocks: AtomicU64,
+    /// Locks of stores taken.
+    pub(super) locks: AtomicU64,
 }
 
 impl Counted {
-    pub(super) fn all(&self) -> [u64; 7] {
-        let Counted { by_originator, by_target, by_agent, staged, messages, frames, blocks } = self;
-        [by_originator, by_target, by_agent, staged, messages, frames, blocks]
+    pub(super) fn all(&self) -> [u64; 8] {
+        let Counted { by_originator, by_target, by_agent, staged, messages, frames, blocks, locks } = self;
+        [by_originator, by_target, by_agent, staged, messages, frames, blocks, locks]
             .map(|count| count.load(Ordering::Relaxed))
     }
 }
@@ -130,6 +136,8 @@ impl Hub {
             rounds: Mutex::default(),
             nodes: Mutex::default(),
             scopes: Mutex::default(),
+            outlets: Outlets::new(segment.size()),
+            desk: Desk::default(),
             counted: Counted::default(),
         })
     }
@@ -197,6 +205,7 @@ impl Hub {
             let taken = context.wait(&store.freed, what, || store.lock.try_take(self.me).then_some(()));
             taken.map_err(|error| error.called_at(location))?;
         }
+        self.counted.locks.fetch_add(1, Ordering::Relaxed);
         Ok(Locked { store, hub: self, owner: job_rank })
     }
 
@@ -205,6 +214,7 @@ impl Hub {
         let store = self.store(self.me, "agent").ok()?;
         for look in 0..AGENT_LOOKS {
             if store.lock.try_take(self.me) {
+                self.counted.locks.fetch_add(1, Ordering::Relaxed);
                 return Some(Locked { store, hub: self, owner: self.me });
             }
             match look < AGENT_LOOKS / 2 {
@@ -303,7 +313,11 @@ impl Hub {
 }
 
 // Matching.
-impl Locked<'_> {
+impl<'a> Locked<'a> {
+    pub(super) fn hub(&self) -> &'a Hub {
+        self.hub
+    }
+
     pub(super) fn bucket(&self, key: &Key) -> &Bucket {
         &self.store.buckets[key.bucket()]
     }
@@ -415,6 +429,10 @@ impl Locked<'_> {
             if waiting.contains(&originator) {
                 continue;
             }
+            if hub.has_parcels(event.lane.load(Ordering::Relaxed), key, originator.1) {
+                waiting.push(originator);
+                continue;
+            }
             let late = role != Role::Agent && originator.0 == self.owner;
             let round = event.key.round.load(Ordering::Relaxed);
             let met = match self.find(key, round, (kinds, originator.0), late) {
@@ -481,7 +499,7 @@ pub(super) fn write_key(words: &KeyWords, key: &Key, round: u64) {
     words.round.store(round, Ordering::Relaxed);
 }
 
-fn note(words: &FaultWords, originator: u32, found: &Found) {
+pub(super) fn note(words: &FaultWords, originator: u32, found: &Found) {
     words.originator.store(originator, Ordering::Relaxed);
     words.start.store(found.start, Ordering::Relaxed);
     words.end.store(found.end, Ordering::Relaxed);

@@ -54,9 +54,11 @@
 //! - Events of one non-progressive offer should name no byte twice; which one comes last is not said.
 #![deny(unsafe_code)]
 
+mod direct;
 mod event;
 mod hub;
 mod issue;
+mod lanes;
 mod offer;
 mod queue;
 mod raw;
@@ -329,6 +331,6 @@ pub fn malloc<T: Element>(team: &Team, len: usize) -> Result<Malloc<T>> {
 }
 
 /// What the calls have done at a rank, for tests: see `private::testing`.
-pub(crate) fn counters(team: &Team) -> [u64; 7] {
+pub(crate) fn counters(team: &Team) -> [u64; 8] {
     Hub::of(team.context()).counted.all()
 }

@@ -2,7 +2,6 @@
 //! that its events borrow.
 #![forbid(unsafe_code)]
 
-use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +22,7 @@ use crate::team::Team;
 ///
 /// It may be lent to other threads of the rank, whose events have an order of their own.
 pub struct Scope<'scope, 'env: 'scope> {
-    pub(super) by: Caller,
+    pub(super) by: &'scope Caller,
     pub(super) tag: u64,
     issued: Mutex<Issued<'scope>>,
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -77,8 +76,8 @@ where
 {
     let location = Location::caller();
     let by = Caller::of(team);
-    let opened = Opened::new(by.clone(), tag, location)?;
-    let scope = Scope { by, tag, issued: Mutex::default(), scope: PhantomData, env: PhantomData };
+    let opened = Opened::new(&by, tag, location)?;
+    let scope = Scope { by: &by, tag, issued: Mutex::default(), scope: PhantomData, env: PhantomData };
     // A body that panics leaves here, too; its events are taken back then.
     let result = {
         let guard = TakeBack(&scope);
@@ -108,17 +107,22 @@ impl Drop for TakeBack<'_, '_, '_> {
 }
 
 /// The note that a scope is open.
-struct Opened {
-    by: Caller,
-    tag: u64,
+struct Opened<'a> {
+    hub: &'a Hub,
+    /// Its team and tag.
+    mark: (u64, u64),
 }
 
-impl Opened {
-    fn new(by: Caller, tag: u64, location: &'static Location<'static>) -> Result<Opened> {
-        let is_new = by.hub.scopes().insert((by.members.id(), tag));
-        match is_new {
-            true => Ok(Opened { by, tag }),
+impl Opened<'_> {
+    fn new<'a>(by: &'a Caller, tag: u64, location: &'static Location<'static>) -> Result<Opened<'a>> {
+        let mark = (by.members.id(), tag);
+        let mut scopes = by.hub.scopes();
+        match scopes.contains(&mark) {
             false => {
+                scopes.push(mark);
+                Ok(Opened { hub: &by.hub, mark })
+            }
+            true => {
                 let note = format!(
                     "a scope of the same team and tag is open, whose calls are to be used; tag {tag}"
                 );
@@ -128,14 +132,17 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        self.by.hub.scopes().remove(&(self.by.members.id(), self.tag));
+        let mut scopes = self.hub.scopes();
+        if let Some(at) = scopes.iter().position(|&mark| mark == self.mark) {
+            scopes.swap_remove(at);
+        }
     }
 }
 
 impl Hub {
-    fn scopes(&self) -> MutexGuard<'_, HashSet<(u64, u64)>> {
+    fn scopes(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
         // Nothing panics while the set is inconsistent.
         self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -458,25 +465,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 Err(self.by.error(ErrorKind::MixedSync, request.standing.call).note(note).called_at(location))
             }
         }
-    }
-
-    pub(super) fn blocking<B: Offerable>(
-        &self,
-        call: &'static str,
-        family: Family,
-        over: Over<B>,
-        count: Count,
-        location: &'static Location<'static>,
-    ) -> Result<Status> {
-        let key = self.key(family);
-        if count == COUNT_ANY {
-            let note = format!("a blocking offer would not know when to end; {key}");
-            return Err(self.by.error(ErrorKind::CountAnyNotAllowed, call).note(note).called_at(location));
-        }
-        self.refuse_dangling(family, call, location)?;
-        let mut request = Request::new(&self.by, call, key, (over, count), false, location)?;
-        request.open(0, location)?;
-        request.finish(Some(self), location)
     }
 
     pub(super) fn key(&self, family: Family) -> Key {

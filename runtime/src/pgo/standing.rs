@@ -10,15 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Events;
-use super::event::{Family, Key};
-use super::hub::{DATA_HERE, Hub, Role, fault_error, matches, noted, write_key};
+use super::event::{Family, Found, Key};
+use super::hub::{DATA_HERE, Hub, Role, fault_error, matches, note, noted, write_key};
+use super::lanes::waits_in_lane;
 use super::offer::{Held, Status, Terms};
 use super::raw::mirror_place;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::rank::{Members, Rank};
 use crate::transport::shm::arena::Block;
-use crate::transport::shm::offers::OfferNode;
+use crate::transport::shm::offers::{OfferNode, Parcel};
 
 /// Who makes a call, on which team.
 #[derive(Clone)]
@@ -33,6 +34,32 @@ impl Caller {
     pub(super) fn error(&self, kind: ErrorKind, call: &'static str) -> Error {
         Error::new(kind, call).caller(self.members.rank())
     }
+
+    /// What an offer says of an event that had a fault.
+    #[cold]
+    pub(super) fn fault_of(
+        &self,
+        call: &'static str,
+        key: &Key,
+        found: &Found,
+        originator: u32,
+        location: &'static Location<'static>,
+    ) -> Error {
+        let by = match self.members.rank_of(Rank(originator)) {
+            Some(rank) => format!("an event of rank {rank}"),
+            None => format!("an event of rank {originator} of the job"),
+        };
+        fault_error(|kind| self.error(kind, call).other(by.clone()).called_at(location), found, key)
+    }
+}
+
+/// What an offer has served before it came into a store.
+#[derive(Default)]
+pub(super) struct Begun {
+    pub(super) served: u64,
+    pub(super) moved: u64,
+    /// What was wrong with the first event that had a fault, and the job rank of its originator.
+    pub(super) fault: Option<(Found, u32)>,
 }
 
 /// See the module.
@@ -47,6 +74,9 @@ pub(super) struct Standing {
     mirror: Option<Block>,
     ledger: Option<Block>,
     is_open: bool,
+    pub(super) begun: Begun,
+    /// It goes on where the rank's direct offer has ended, and does not wait for that.
+    pub(super) follows: bool,
 }
 
 /// What an offer has come to.
@@ -54,6 +84,37 @@ pub(super) struct Ended {
     pub(super) status: Status,
     /// What was wrong with the first event that had a fault.
     pub(super) fault: Option<Error>,
+}
+
+/// Refuses an offer whose terms make no sense.
+///
+/// # Errors
+/// `BadEvents`, `BadDispUnit`, `RankOutOfRange`.
+pub(super) fn refuse_terms(
+    by: &Caller,
+    call: &'static str,
+    key: &Key,
+    (terms, count): (&Terms, u64),
+    location: &'static Location<'static>,
+) -> Result<()> {
+    let refuse = |kind, note: String| Err(by.error(kind, call).note(format!("{note}; {key}")).called_at(location));
+    if terms.events == super::NONE_OK && count != 0 && key.family != Family::Collective {
+        return refuse(
+            ErrorKind::BadEvents,
+            "it serves neither puts nor gets, but counts events: say PUTS_OK, GETS_OK or both".to_owned(),
+        );
+    }
+    if terms.unit == 0 {
+        return refuse(ErrorKind::BadDispUnit, "an offer's unit is at least 1".to_owned());
+    }
+    if let Some(only) = terms.only
+        && by.members.size() <= only.0
+    {
+        let note =
+            format!("its events are to come from rank {only}, and the team has {} ranks", by.members.size());
+        return refuse(ErrorKind::RankOutOfRange, note);
+    }
+    Ok(())
 }
 
 impl Standing {
@@ -69,26 +130,7 @@ impl Standing {
         held: &Held<'_>,
         location: &'static Location<'static>,
     ) -> Result<Standing> {
-        let refuse =
-            |kind, note: String| Err(by.error(kind, call).note(format!("{note}; {key}")).called_at(location));
-        if terms.events == super::NONE_OK && count != 0 && key.family != Family::Collective {
-            return refuse(
-                ErrorKind::BadEvents,
-                "it serves neither puts nor gets, but counts events: say PUTS_OK, GETS_OK or both".to_owned(),
-            );
-        }
-        if terms.unit == 0 {
-            return refuse(ErrorKind::BadDispUnit, "an offer's unit is at least 1".to_owned());
-        }
-        if let Some(only) = terms.only
-            && by.members.size() <= only.0
-        {
-            let note = format!(
-                "its events are to come from rank {only}, and the team has {} ranks",
-                by.members.size()
-            );
-            return refuse(ErrorKind::RankOutOfRange, note);
-        }
+        refuse_terms(by, call, &key, (&terms, count), location)?;
         let take = |bytes: usize| {
             by.hub.counted.blocks.fetch_add(1, Ordering::Relaxed);
             by.context.allocate(call, bytes).map_err(|error| error.called_at(location))
@@ -112,6 +154,8 @@ impl Standing {
             mirror,
             ledger,
             is_open: false,
+            begun: Begun::default(),
+            follows: false,
         })
     }
 
@@ -151,6 +195,9 @@ impl Standing {
     ) -> Result<()> {
         let (hub, Some(node)) = (&self.by.hub, &self.node) else { return Ok(()) };
         let offset = node.offset();
+        if self.key.family == Family::Plain && !std::mem::take(&mut self.follows) {
+            hub.precede(&self.by, &self.key, self.call, location)?;
+        }
         let (base, bytes) = match (held.private(), &self.mirror) {
             (Some(place), Some(mirror)) => {
                 hub.counted.staged.fetch_add(1, Ordering::Relaxed);
@@ -172,9 +219,13 @@ impl Standing {
         words.bytes.store(bytes as u64, Ordering::Relaxed);
         words.unit.store(self.terms.unit as u64, Ordering::Relaxed);
         words.count.store(self.count, Ordering::Relaxed);
-        words.served.store(0, Ordering::Relaxed);
-        words.moved.store(0, Ordering::Relaxed);
+        let Begun { served, moved, fault } = std::mem::take(&mut self.begun);
+        words.served.store(served, Ordering::Relaxed);
+        words.moved.store(moved, Ordering::Relaxed);
         words.fault.code.store(0, Ordering::Relaxed);
+        if let Some((found, originator)) = fault {
+            note(&words.fault, originator, &found);
+        }
         words.ledger.store(self.ledger.as_ref().map_or(0, Block::offset), Ordering::Relaxed);
         if let Some(ledger) = &self.ledger {
             let counts =
@@ -186,6 +237,7 @@ impl Standing {
         hub.append(&bucket.offers, offset);
         bucket.opened.fetch_add(1, Ordering::Release); // Release: pairs with the Acquire in a scope's look.
         self.is_open = true;
+        locked.take_parcels(&self.key);
         locked.settle(&self.key, Role::Target, &mut hub.keeper(&locked, &self.key));
         Ok(())
     }
@@ -199,6 +251,7 @@ impl Standing {
         let locked = hub.lock(&self.by.context, hub.me, self.call, location)?;
         node.late.store(0, Ordering::Relaxed);
         locked.bucket(&self.key).opened.fetch_add(1, Ordering::Release); // Release: as in `open`.
+        locked.take_parcels(&self.key);
         locked.settle(&self.key, Role::Target, &mut hub.keeper(&locked, &self.key));
         Ok(())
     }
@@ -213,7 +266,12 @@ impl Standing {
                 let event = hub.event(offset);
                 matches(&event.key, &self.key) && event.data.load(Ordering::Relaxed) != DATA_HERE
             };
-            if !hub.walk(&locked.bucket(&self.key).events).any(waits) {
+            let has_away = || {
+                let mut lanes = hub.lanes_toward(locked.store);
+                let is_away = |parcel: &Parcel| parcel.is_away.load(Ordering::Relaxed) != 0;
+                lanes.any(|(_, lane)| lane.parcels.iter().any(|parcel| waits_in_lane(parcel, &self.key) && is_away(parcel)))
+            };
+            if !hub.walk(&locked.bucket(&self.key).events).any(waits) && !has_away() {
                 node.late.store(1, Ordering::Relaxed);
             }
         }
@@ -272,14 +330,8 @@ impl Standing {
             bytes: words.moved.load(Ordering::Relaxed),
             by_origin,
         };
-        let fault = noted(&words.fault).map(|(found, originator)| {
-            let by = match self.by.members.rank_of(Rank(originator)) {
-                Some(rank) => format!("an event of rank {rank}"),
-                None => format!("an event of rank {originator} of the job"),
-            };
-            let error = |kind| self.by.error(kind, self.call).other(by.clone()).called_at(location);
-            fault_error(error, &found, &self.key)
-        });
+        let fault = noted(&words.fault)
+            .map(|(found, originator)| self.by.fault_of(self.call, &self.key, &found, originator, location));
         Ok(Ended { status, fault })
     }
 
@@ -292,35 +344,43 @@ impl Standing {
             .for_each(Block::leave_behind);
     }
 
-    /// What may explain why nothing matches: what waits in the own store under the same team and tag.
+    /// What may explain why nothing matches.
     pub(super) fn hint(&self) -> Option<String> {
-        let locked = self.by.hub.lock_soon()?;
-        let hub = &self.by.hub;
-        let bucket = locked.bucket(&self.key);
-        let member = |job_rank: u32| self.by.members.rank_of(Rank(job_rank)).unwrap_or_default();
-        for at in hub.walk(&bucket.events) {
-            let event = hub.event(at);
-            let word = |word: &AtomicU64| word.load(Ordering::Relaxed);
-            if word(&event.key.team) != self.key.team || word(&event.key.tag) != self.key.tag {
-                continue;
-            }
-            let from = member(event.originator.load(Ordering::Relaxed));
+        self.by.hub.hint(&self.by, &self.key, self.terms.events)
+    }
+}
+
+impl Hub {
+    /// What may explain why nothing matches an offer: what waits in the own store under the same team and tag, or in a lane.
+    #[cold]
+    pub(super) fn hint(&self, by: &Caller, key: &Key, allowed: Events) -> Option<String> {
+        let locked = self.lock_soon()?;
+        let bucket = locked.bucket(key);
+        let word = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let waiting = self.walk(&bucket.events).map(|at| self.event(at)).filter_map(|event| {
+            let is_alike = word(&event.key.team) == key.team && word(&event.key.tag) == key.tag;
+            let family = Family::from_code(word(&event.key.family)).filter(|_| is_alike)?;
             let kinds = Events::from_bits(event.kinds.load(Ordering::Relaxed));
-            let Some(family) = Family::from_code(word(&event.key.family)) else { continue };
-            if family != self.key.family {
-                let (theirs, own) = (family.name(), self.key.family.name());
+            Some((event.originator.load(Ordering::Relaxed), family, kinds))
+        });
+        let in_lanes = self.lanes_toward(locked.store).filter_map(|(_, lane)| {
+            let waits = lane.parcels.iter().any(|parcel| waits_in_lane(parcel, key));
+            waits.then(|| (lane.originator.load(Ordering::Relaxed), Family::Plain, super::PUTS_OK))
+        });
+        waiting.chain(in_lanes).find_map(|(originator, family, kinds)| {
+            let from = by.members.rank_of(Rank(originator)).unwrap_or_default();
+            if family != key.family {
+                let (theirs, own) = (family.name(), key.family.name());
                 return Some(format!(
                     "an event of the {theirs} family waits from rank {from}, this is the {own} one"
                 ));
             }
-            if kinds & self.terms.events != kinds {
-                return Some(format!(
-                    "EventNotOffered: an event of rank {from} waits that needs an offer of {kinds}, and this one allows {}",
-                    self.terms.events
-                ));
-            }
-        }
-        None
+            (kinds & allowed != kinds).then(|| {
+                format!(
+                    "EventNotOffered: an event of rank {from} waits that needs an offer of {kinds}, and this one allows {allowed}"
+                )
+            })
+        })
     }
 }
 

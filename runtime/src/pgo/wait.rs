@@ -71,6 +71,57 @@ pub(super) fn is_end_in_order(end: Option<Evidence>) -> bool {
     end.is_some_and(|end| !end.is_failure())
 }
 
+/// Whether an offer can't be complete before a rank has done something: `only` is the rank whose events alone it serves, and
+/// `is_full` whether it has served all that it counts.
+pub(super) fn is_needed(
+    by: &Caller,
+    key: &Key,
+    own: Option<&dyn Own>,
+    (only, is_full, round): (Option<Rank>, bool, u64),
+    rank: Rank,
+) -> bool {
+    let segment = by.context.segment();
+    let evidence = |rank: Rank| liveness::evidence(segment, by.members.job_rank(rank).0);
+    // The end first: what the rank has done before it is seen then.
+    let end = evidence(rank);
+    if own.is_some_and(|own| own.waits_for(key.family, rank, is_end_in_order(end))) {
+        return true;
+    }
+    if is_full {
+        return false;
+    }
+    // A rank that ended well has served what it had to, and was served; but it may not have come here.
+    match (end, key.family, only) {
+        (Some(end), ..) if end.is_failure() => true,
+        (Some(_), Family::Collective, _) => by.hub.lacks(by, key, round, rank),
+        (None, Family::Collective, _) => true,
+        (_, _, Some(only)) => only == rank,
+        // Events may come from anybody, until all have left; a failure says more than that.
+        (None, _, None) => false,
+        (Some(_), _, None) => {
+            let mut others = by.members.ranks().filter(|&other| other != by.members.rank());
+            others.all(|other| is_end_in_order(evidence(other)))
+        }
+    }
+}
+
+/// Adds to the wait of an offer that has stalled how far it came, and what may be the cause.
+#[cold]
+pub(super) fn explain(error: Error, (count, served): (u64, u64), hint: Option<String>) -> Error {
+    if error.kind() != ErrorKind::Stalled {
+        return error;
+    }
+    let note = error.context().note.clone().unwrap_or_default();
+    let served = match count {
+        UNCOUNTED => format!("{served} events served"),
+        count => format!("{served} of {count} events served"),
+    };
+    match hint {
+        Some(hint) => error.note(format!("{served}; {hint}; {note}")),
+        None => error.note(format!("{served}; {note}")),
+    }
+}
+
 impl Standing {
     /// Whether the offer has served all that it counts.
     fn is_full(&self, round: u64, location: &'static Location<'static>) -> Result<bool> {
@@ -92,31 +143,8 @@ impl Standing {
         self.attend(location)?;
         let is_full = Cell::new(false);
         let by = &self.by;
-        let segment = by.context.segment();
-        let evidence = |rank: Rank| liveness::evidence(segment, by.members.job_rank(rank).0);
-        let needed = |rank: Rank| {
-            // The end first: what the rank has done before it is seen then.
-            let end = evidence(rank);
-            if own.is_some_and(|own| own.waits_for(self.key.family, rank, is_end_in_order(end))) {
-                return true;
-            }
-            if is_full.get() {
-                return false;
-            }
-            // A rank that ended well has served what it had to, and was served; but it may not have come here.
-            match (end, self.key.family, self.only()) {
-                (Some(end), ..) if end.is_failure() => true,
-                (Some(_), Family::Collective, _) => by.hub.lacks(by, &self.key, round, rank),
-                (None, Family::Collective, _) => true,
-                (_, _, Some(only)) => only == rank,
-                // Events may come from anybody, until all have left; a failure says more than that.
-                (None, _, None) => false,
-                (Some(_), _, None) => {
-                    let mut others = by.members.ranks().filter(|&other| other != by.members.rank());
-                    others.all(|other| is_end_in_order(evidence(other)))
-                }
-            }
-        };
+        let needed =
+            |rank: Rank| is_needed(by, &self.key, own, (self.only(), is_full.get(), round), rank);
         let mut ready = || {
             let before = round.saturating_add(1);
             let is_own_done = match own {
@@ -128,24 +156,7 @@ impl Standing {
         };
         let far = || own.map_or(Vec::new(), |own| own.far(&self.key));
         wait(by, self.call, &self.key, (&needed, &far), location, &mut ready)
-            .map_err(|error| self.explain(error))
-    }
-
-    /// Adds to a wait that has stalled what may be the cause.
-    #[cold]
-    fn explain(&self, error: Error) -> Error {
-        if error.kind() != ErrorKind::Stalled {
-            return error;
-        }
-        let note = error.context().note.clone().unwrap_or_default();
-        let served = match self.count() {
-            UNCOUNTED => format!("{} events served", self.served()),
-            count => format!("{} of {count} events served", self.served()),
-        };
-        match self.hint() {
-            Some(hint) => error.note(format!("{served}; {hint}; {note}")),
-            None => error.note(format!("{served}; {note}")),
-        }
+            .map_err(|error| explain(error, (self.count(), self.served()), self.hint()))
     }
 
     /// Refuses to complete without the events of an open scope.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use super::Place;
 use crate::pgo::event::{Fault, Found, Heads, Layout, Way};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::offers::{EventNode, OfferNode};
+use crate::transport::shm::offers::{EventNode, Lane, OfferNode, Parcel};
 use crate::transport::shm::segment::Segment;
 
 /// The originator's side of one part.
@@ -111,4 +111,26 @@ pub(in crate::pgo) fn node_place<'a>(
     // SAFETY: - as above.
     let gets = unsafe { Place::in_segment(segment, row + taken.next_multiple_of(8) as u64, given) };
     (puts, gets)
+}
+
+/// The data of a parcel, which lie in its first line if they are one word at most.
+#[inline]
+pub(in crate::pgo) fn parcel_place(segment: &Segment, lane: u64, which: usize, bytes: usize) -> Place<'_> {
+    const FIRST: usize = std::mem::offset_of!(Lane, parcels);
+    let within = match bytes <= size_of::<u64>() {
+        true => std::mem::offset_of!(Parcel, short),
+        false => std::mem::offset_of!(Parcel, data),
+    };
+    let offset = lane + (FIRST + which * size_of::<Parcel>() + within) as u64;
+    // SAFETY: - no references: these words are reached by places only.
+    unsafe { Place::in_segment(segment, offset, bytes) }
+}
+
+/// Memory that is offered, for its owner, who has lent it to the offer exclusively; or what its owner has granted of it, for the
+/// sender of a parcel that has begun to copy.
+#[inline]
+pub(in crate::pgo) fn offered_place(segment: &Segment, offset: u64, bytes: usize) -> Place<'_> {
+    // SAFETY: - no references: while memory is offered, its owner has none to it, and a grant that has begun keeps the offer from
+    //   giving the memory back.
+    unsafe { Place::in_segment(segment, offset, bytes) }
 }
