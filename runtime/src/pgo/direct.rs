@@ -13,11 +13,11 @@
 use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::event::{Family, Key};
-use super::hub::Hub;
-use super::lanes::{Arrived, Spot, place_in};
+use super::hub::{CLEANUP_PATIENCE, Hub, noted};
+use super::lanes::{Arrived, Spot, fits_parcel, place_in};
 use super::offer::{Held, Offerable, Over, Request, Status, Terms};
 use super::raw::{Place, offered_place};
 use super::scope::Scope;
@@ -28,15 +28,19 @@ use crate::error::{ErrorKind, Result};
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::rank::Rank;
 use crate::sync::handover::Stage;
+use crate::transport::shm::offers::Store;
 
 /// Long puts that an offer lets be copied at one time.
-const GRANTS_MAX: usize = 8;
-/// How long an offer that has failed waits for a copy that somebody is in the middle of, before it gives its memory up.
-pub(super) const CLEANUP_PATIENCE: Duration = Duration::from_millis(100);
+const GRANTS_MAX: usize = 4;
 
 /// The place of a rank's direct offer. It has one at a time, so that it knows their order without a list.
 #[derive(Default)]
-pub(super) struct Desk(AtomicU64);
+pub(super) struct Desk {
+    /// The bucket of the offer that stands plus one, 0 if there is none.
+    place: AtomicU64,
+    /// Events that its offers have served. Written by whoever has the place.
+    served: AtomicU64,
+}
 
 /// Somebody else wants to open an offer, and this one is to go to the store first.
 const WANTED: u64 = 1 << 32;
@@ -44,28 +48,38 @@ const WANTED: u64 = 1 << 32;
 impl Desk {
     fn take(&self, bucket: usize) -> bool {
         // Acquire: pairs with the Release in `give`.
-        self.0.compare_exchange(0, bucket as u64 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        self.place.compare_exchange(0, bucket as u64 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Gives the place up. Whether somebody waits for that.
     fn give(&self) -> bool {
         // Release: pairs with the Acquire in `take` and `is_free_of`.
-        self.0.swap(0, Ordering::Release) & WANTED != 0
+        self.place.swap(0, Ordering::Release) & WANTED != 0
+    }
+
+    /// Counts an event that the offer with the place has served.
+    fn count(&self) {
+        // Relaxed, and no exchange: nobody else writes it.
+        self.served.store(self.served() + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
     }
 
     fn is_wanted(&self) -> bool {
-        self.0.load(Ordering::Relaxed) & WANTED != 0 // Relaxed: only a hint to go.
+        self.place.load(Ordering::Relaxed) & WANTED != 0 // Relaxed: only a hint to go.
     }
 
     /// Whether no direct offer of a bucket stands. If one does, it is asked to go.
     fn is_free_of(&self, bucket: usize) -> bool {
         // Acquire: pairs with the Release in `give`: what has gone to the store is seen there.
-        let now = self.0.load(Ordering::Acquire);
+        let now = self.place.load(Ordering::Acquire);
         if now & !WANTED != bucket as u64 + 1 {
             return true;
         }
         // If another one has come instead, it goes for nothing.
-        let _ = self.0.compare_exchange(now, now | WANTED, Ordering::Relaxed, Ordering::Relaxed);
+        let _ = self.place.compare_exchange(now, now | WANTED, Ordering::Relaxed, Ordering::Relaxed);
         false
     }
 }
@@ -74,7 +88,7 @@ impl Hub {
     /// Lets a direct offer of another thread go to the store first, which was opened earlier.
     pub(super) fn precede(
         &self,
-        by: &Caller,
+        by: Caller<'_>,
         key: &Key,
         call: &'static str,
         location: &'static Location<'static>,
@@ -87,7 +101,7 @@ impl Hub {
         let what = WaitFor {
             call,
             window: None,
-            team: &by.members,
+            team: by.members,
             needs: Needs::Those(&|_| false),
             act: Act::Any,
             detail: Some(("tag", key.tag)),
@@ -127,11 +141,16 @@ struct Direct<'a, 'b> {
     begun: Begun,
     grants: [Option<Grant>; GRANTS_MAX],
     granted: usize,
+    /// Lanes that an invitation was posted in, and its number.
+    invitations: [Option<(u64, u64)>; GRANTS_MAX],
+    invited: usize,
+    /// Whether it was looked who is to be invited.
+    has_invited: bool,
 }
 
 impl Drop for Direct<'_, '_> {
     fn drop(&mut self) {
-        if self.granted != 0 {
+        if self.granted + self.invited != 0 {
             self.withdraw();
         }
     }
@@ -142,10 +161,15 @@ impl Direct<'_, '_> {
         self.count <= self.begun.served
     }
 
+    /// Whether it may take one more event beside those that are promised to somebody.
+    fn has_room(&self) -> bool {
+        self.begun.served + ((self.granted + self.invited) as u64) < self.count
+    }
+
     /// Serves what has come. Says that the offer has to go to the store, if it can't go on here.
     #[inline]
     fn serve(&mut self, is_wanted: bool) -> Result<Option<Outcome>> {
-        if self.granted != 0 {
+        if self.granted + self.invited != 0 {
             self.collect();
         }
         if is_wanted {
@@ -168,8 +192,12 @@ impl Direct<'_, '_> {
             if self.only.is_some_and(|only| only != lane.originator.load(Ordering::Relaxed)) {
                 continue;
             }
-            while self.begun.served + (self.granted as u64) < self.count {
+            while self.has_room() || self.invited != 0 {
                 let Some(arrived) = hub.next_parcel(offset, lane, &self.key) else { break };
+                // What is here comes before what may come.
+                if !self.has_room() && !self.uninvite() {
+                    break;
+                }
                 if !hub.claim(&arrived, &self.key) {
                     continue;
                 }
@@ -179,9 +207,15 @@ impl Direct<'_, '_> {
                 hub.let_go(&arrived);
                 // What is in the way is a long put to private memory, or too many of them at once.
                 return Ok(match self.granted {
-                    0 => Some(Outcome::Elsewhere),
+                    0 => self.is_ungranted().then_some(Outcome::Elsewhere),
                     _ => None,
                 });
+            }
+        }
+        if !self.has_invited {
+            self.has_invited = true;
+            if self.held.private().is_none() && !fits_parcel(self.shared.1) {
+                self.invite(store);
             }
         }
         Ok(self.is_full().then_some(Outcome::Complete))
@@ -193,7 +227,7 @@ impl Direct<'_, '_> {
         let hub = self.hub;
         let parcel = hub.parcel(arrived.spot);
         let bytes = parcel.bytes.load(Ordering::Relaxed);
-        let displacement = parcel.place.load(Ordering::Relaxed);
+        let displacement = parcel.displacement.load(Ordering::Relaxed);
         let is_away = parcel.is_away.load(Ordering::Relaxed) != 0;
         let offered = self.held.private().map_or(self.shared.1, Place::bytes);
         let start = match place_in(offered, self.terms.unit, displacement, bytes) {
@@ -202,7 +236,7 @@ impl Direct<'_, '_> {
                 hub.refuse(arrived, &found);
                 self.begun.fault.get_or_insert((found, arrived.originator));
                 self.begun.served += 1;
-                hub.counted.by_target.fetch_add(1, Ordering::Relaxed);
+                hub.desk.count();
                 return true;
             }
         };
@@ -210,7 +244,8 @@ impl Direct<'_, '_> {
             if self.held.private().is_some() || self.granted == GRANTS_MAX {
                 return false;
             }
-            parcel.place.store(self.shared.0 + start as u64, Ordering::Relaxed);
+            hub.lane(arrived.spot.lane).invitation.is_usual.store(1, Ordering::Relaxed);
+            parcel.short.store(self.shared.0 + start as u64, Ordering::Relaxed);
             parcel.word.grant(arrived.spot.number);
             hub.wake(arrived.originator);
             let grant = Grant { spot: arrived.spot, originator: arrived.originator, bytes };
@@ -222,18 +257,92 @@ impl Direct<'_, '_> {
         let data = hub.parcel_data(arrived.spot, len);
         match self.held.private() {
             Some(place) => place.take(hub.engine, start, &data, 0, len),
-            None => offered_place(&hub.segment, self.shared.0, self.shared.1).take(hub.engine, start, &data, 0, len),
+            None => offered_place(&hub.segment, self.shared.0, self.shared.1)
+                .take(hub.engine, start, &data, 0, len),
         }
         parcel.word.done(arrived.spot.number);
         hub.wake(arrived.originator);
         self.begun.served += 1;
         self.begun.moved += bytes;
-        hub.counted.by_target.fetch_add(1, Ordering::Relaxed);
+        hub.desk.count();
         true
+    }
+
+    /// Names the offered memory to the originators that have put much the last time, before they ask.
+    fn invite(&mut self, store: &Store) {
+        let hub = self.hub;
+        for (offset, lane) in hub.lanes_toward(store) {
+            let invitation = &lane.invitation;
+            let originator = lane.originator.load(Ordering::Relaxed);
+            let look = invitation.word.look();
+            if !self.has_room() || self.invited == GRANTS_MAX {
+                return;
+            }
+            if invitation.is_usual.load(Ordering::Relaxed) == 0
+                || self.only.is_some_and(|only| only != originator)
+                || !look.stage().is_over()
+            {
+                continue;
+            }
+            let number = look.number() + 1;
+            invitation.team.store(self.key.team, Ordering::Relaxed);
+            invitation.tag.store(self.key.tag, Ordering::Relaxed);
+            invitation.base.store(self.shared.0, Ordering::Relaxed);
+            invitation.bytes.store(self.shared.1 as u64, Ordering::Relaxed);
+            invitation.unit.store(self.terms.unit as u64, Ordering::Relaxed);
+            invitation.word.post(number);
+            hub.wake(originator);
+            self.invitations[self.invited] = Some((offset, number));
+            self.invited += 1;
+        }
+    }
+
+    /// Takes an invitation back that nobody has accepted. Says whether there was one.
+    fn uninvite(&mut self) -> bool {
+        for at in 0..self.invited {
+            let Some((offset, number)) = self.invitations[at] else { continue };
+            let invitation = &self.hub.lane(offset).invitation;
+            if invitation.word.take_back(number) {
+                // Something else came from there, or nothing; it has to ask the next time.
+                invitation.is_usual.store(0, Ordering::Relaxed);
+                self.forget_invitation(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn forget_invitation(&mut self, at: usize) {
+        self.invited -= 1;
+        self.invitations.swap(at, self.invited);
+        self.invitations[self.invited] = None;
+    }
+
+    /// Looks at the invitations: counts what was put.
+    fn collect_invited(&mut self) {
+        let mut at = 0;
+        while at < self.invited {
+            let Some((offset, _)) = self.invitations[at] else { unreachable!("invitations are in a row") };
+            let invitation = &self.hub.lane(offset).invitation;
+            match invitation.word.look().stage() {
+                Stage::Done => self.begun.moved += invitation.moved.load(Ordering::Relaxed),
+                Stage::Refused => {
+                    let fault = noted(&invitation.fault);
+                    self.begun.fault = self.begun.fault.take().or(fault);
+                }
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            }
+            self.begun.served += 1;
+            self.forget_invitation(at);
+        }
     }
 
     /// Looks at the grants: counts those that were delivered, and forgets those that were taken back.
     fn collect(&mut self) {
+        self.collect_invited();
         let mut at = 0;
         while at < self.granted {
             let Some(grant) = &self.grants[at] else { unreachable!("grants are in a row") };
@@ -266,8 +375,9 @@ impl Direct<'_, '_> {
                 self.hub.wake(grant.originator);
             }
         }
+        while self.uninvite() {}
         self.collect();
-        self.granted == 0
+        self.granted + self.invited == 0
     }
 
     /// Takes all grants back. What somebody is in the middle of copying to, and does not leave soon, is given up.
@@ -277,7 +387,7 @@ impl Direct<'_, '_> {
         while !self.is_ungranted() {
             if CLEANUP_PATIENCE < begun.elapsed() {
                 self.held.renounce();
-                self.granted = 0;
+                (self.granted, self.invited) = (0, 0);
                 return;
             }
             std::thread::yield_now();
@@ -315,7 +425,7 @@ impl Scope<'_, '_> {
         let mut begun = Begun::default();
         let mut desk = None;
         if family == Family::Plain && self.by.hub.remote.is_none() && !over.terms.by_origin {
-            refuse_terms(&self.by, call, &key, (&over.terms, count.0), location)?;
+            refuse_terms(self.by, call, &key, (&over.terms, count.0), location)?;
             let store = self.by.hub.store(self.by.hub.me, call)?;
             let bucket = &store.buckets[key.bucket()];
             // Relaxed: offers are opened by threads of this rank; whoever adds an event wakes it afterwards.
@@ -324,7 +434,7 @@ impl Scope<'_, '_> {
             // An offer of nothing is in nobody's way.
             let serves_none = count == Count(0);
             if !serves_none && is_clear && self.by.hub.desk.take(key.bucket()) {
-                desk = Some(AtDesk(&self.by.hub));
+                desk = Some(AtDesk(self.by.hub));
             }
             if serves_none || desk.is_some() {
                 match self.direct(call, key, (over.terms, count.0), over.buffer.held(), location)? {
@@ -336,7 +446,7 @@ impl Scope<'_, '_> {
                 }
             }
         }
-        let mut request = Request::new(&self.by, call, key, (over, count), false, location)?;
+        let mut request = Request::new(self.by, call, key, (over, count), false, location)?;
         request.standing.begun = begun;
         request.standing.follows = desk.is_some();
         request.open(0, location)?;
@@ -354,7 +464,7 @@ impl Scope<'_, '_> {
     ) -> Result<(Outcome, Begun)> {
         let by = &self.by;
         let direct = RefCell::new(Direct {
-            hub: &by.hub,
+            hub: by.hub,
             key,
             terms,
             count,
@@ -364,6 +474,9 @@ impl Scope<'_, '_> {
             begun: Begun::default(),
             grants: Default::default(),
             granted: 0,
+            invitations: [None; GRANTS_MAX],
+            invited: 0,
+            has_invited: false,
         });
         let needed = |rank: Rank| {
             let is_full = direct.borrow().is_full();
@@ -381,7 +494,7 @@ impl Scope<'_, '_> {
         match outcome {
             Ok(outcome) => Ok((outcome, std::mem::take(&mut direct.begun))),
             Err(error) => {
-                let hint = by.hub.hint(by, &key, terms.events);
+                let hint = by.hub.hint(*by, &key, terms.events);
                 Err(explain(error, (count, direct.begun.served), hint))
             }
         }

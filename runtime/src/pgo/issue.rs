@@ -4,12 +4,11 @@
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::PUTS_OK;
-use super::event::{Family, Fault, Found, Heads, Key, Layout, Way};
-use super::hub::{DATA_AWAY, DATA_HERE, Hub, Locked, Role, fault_error, write_key};
-use super::lanes::{Post, fits_parcel, one_put};
-use super::queue::{At, Issued, LOOK_AGAIN, OpenChain, Queue, Waiting};
-use super::raw::{Ends, Side, node_bytes, node_place, offered_place};
+use super::event::{Family, Fault, Found, Heads, Key, Way};
+use super::hub::{DATA_AWAY, DATA_HERE, Hub, Role, fault_error, write_key};
+use super::posts::Post;
+use super::queue::{At, CHAINS, EVENTS, FAULTS, Issued, OpenChain, Waiting};
+use super::raw::{Ends, Side, node_bytes, node_place};
 use super::scope::{Call, Join, Scope};
 use super::source::{Destination, Part, Source, Wrong};
 use super::wait::{Own, is_end_in_order, wait};
@@ -17,7 +16,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::liveness;
 use crate::op::Section;
 use crate::rank::Rank;
-use crate::sync::handover::Stage;
 use crate::transport::shm::bytes;
 use crate::transport::shm::offers::EventNode;
 
@@ -125,164 +123,6 @@ impl<'scope> Scope<'scope, '_> {
         }
     }
 
-    /// Posts a contiguous put in the lane to its target, unless it has to wait in the store: gives it back then.
-    fn post(&self, call: Call, target: Rank, part: Part<'scope>) -> Result<Option<Part<'scope>>> {
-        let hub = &*self.by.hub;
-        let job_rank = self.by.members.job_rank(target).0;
-        let bytes = match (call.family, part.head.way, &part.layout, &part.head.layout) {
-            (Family::Plain, Way::Put, &Layout::Bytes(bytes), Layout::Bytes(_)) => bytes,
-            _ => return Ok(Some(part)),
-        };
-        if hub.remote.is_some() || job_rank == hub.me {
-            return Ok(Some(part));
-        }
-        let key = self.key(call.family);
-        let store = hub.store(job_rank, call.name)?;
-        let bucket = &store.buckets[key.bucket()];
-        // Acquire: pairs with the Release of whoever opens an offer.
-        let seen = bucket.opened.load(Ordering::Acquire);
-        // Relaxed: looked at again below.
-        if bucket.offers.first.load(Ordering::Relaxed) != 0 {
-            return Ok(Some(part));
-        }
-        let mut issued = self.issued();
-        if issued.posts.is_full() {
-            return Ok(Some(part));
-        }
-        let thread = issued.thread();
-        let is_same = |other: (Family, Rank, u32)| other == (call.family, target, thread);
-        let has_chain = issued.open.iter().any(|chain| is_same((chain.family, chain.target, chain.thread)));
-        let has_queue = || {
-            issued.queues.iter().any(|queue| {
-                is_same((queue.family, queue.target, queue.thread)) && !queue.events.is_empty()
-            })
-        };
-        if has_chain || has_queue() {
-            return Ok(Some(part));
-        }
-        let Some(spot) = hub.take_parcel(job_rank, store, call.name)? else { return Ok(Some(part)) };
-        let parcel = hub.parcel(spot);
-        let is_here = fits_parcel(bytes);
-        // Relaxed: the word that is posted below orders them.
-        parcel.team.store(key.team, Ordering::Relaxed);
-        parcel.tag.store(key.tag, Ordering::Relaxed);
-        parcel.thread.store(thread, Ordering::Relaxed);
-        parcel.member.store(self.by.members.rank().0, Ordering::Relaxed);
-        parcel.place.store(part.head.displacement, Ordering::Relaxed);
-        parcel.bytes.store(bytes as u64, Ordering::Relaxed);
-        parcel.is_away.store(u32::from(!is_here), Ordering::Relaxed);
-        if is_here {
-            hub.parcel_data(spot, bytes).take(hub.engine, 0, &part.place, 0, bytes);
-            hub.counted.staged.fetch_add(1, Ordering::Relaxed);
-        }
-        parcel.word.post(spot.number);
-        let (place, displacement) = (part.place, part.head.displacement);
-        issued.posts.push(Post { target, thread, spot, place, displacement, bytes, seen });
-        store.changed.notify();
-        // The fence in `notify` stands between the word and this look, as one stands between the opening of an offer and its look
-        // at lanes: one of the two sees the other.
-        if bucket.offers.first.load(Ordering::Relaxed) != 0 {
-            let locked = hub.lock(&self.by.context, job_rank, call.name, call.location)?;
-            self.settle_posts(&mut issued, &locked, &key, target);
-        }
-        Ok(None)
-    }
-
-    /// Serves what this scope has in the lane to a target and has an offer in the target's store.
-    fn settle_posts(&self, issued: &mut Issued<'scope>, locked: &Locked<'_>, key: &Key, target: Rank) {
-        let hub = &*self.by.hub;
-        let (me, job_rank) = (hub.me, self.by.members.job_rank(target).0);
-        let kinds = PUTS_OK.bits();
-        let opened = locked.bucket(key).opened.load(Ordering::Relaxed);
-        // Threads with an event that waits: their later ones wait, too.
-        let mut waiting: Vec<u32> = Vec::new();
-        let Issued { posts, faults, .. } = issued;
-        posts.retain(|post| {
-            if post.target != target {
-                return true;
-            }
-            post.seen = opened;
-            let word = &hub.parcel(post.spot).word;
-            if word.look().stage().is_over() {
-                return true;
-            }
-            let offer = match waiting.contains(&post.thread) {
-                true => None,
-                false => locked.find(key, 0, (kinds, me), false).filter(|_| word.claim(post.spot.number)),
-            };
-            let Some(offer) = offer else {
-                waiting.push(post.thread);
-                return true;
-            };
-            let layout = Layout::Bytes(post.bytes);
-            let sides = [Side { place: post.place, start: 0, layout: &layout }];
-            let heads = one_put(post.displacement, post.bytes);
-            let outcome = locked.serve(offer, key.family, kinds, &heads, Ends::Sides(&sides));
-            hub.counted.by_originator.fetch_add(1, Ordering::Relaxed);
-            locked.count(offer, me, self.by.members.rank().0, &outcome);
-            if let Err(found) = outcome {
-                faults.push((key.family, target, found));
-            }
-            word.done(post.spot.number);
-            hub.give_parcel(job_rank, post.spot);
-            false
-        });
-    }
-
-    /// Brings forward what this scope has in lanes: takes what is done, and copies where it was granted a place.
-    fn advance_posts(
-        &self,
-        issued: &mut Issued<'scope>,
-        key: &Key,
-        call: &'static str,
-        location: &'static Location<'static>,
-    ) -> Result<()> {
-        let hub = &*self.by.hub;
-        let Issued { posts, faults, queues, .. } = issued;
-        let mut opened_at = None;
-        posts.retain(|post| {
-            let job_rank = self.by.members.job_rank(post.target).0;
-            let parcel = hub.parcel(post.spot);
-            let number = post.spot.number;
-            match parcel.word.look().stage() {
-                Stage::Done => {}
-                Stage::Refused => faults.extend(
-                    hub.refusal(post.spot).map(|found| (key.family, post.target, found)),
-                ),
-                Stage::Granted if parcel.word.begin(number) => {
-                    let place = parcel.place.load(Ordering::Relaxed);
-                    let target = offered_place(&hub.segment, place, post.bytes);
-                    target.take(hub.engine, 0, &post.place, 0, post.bytes);
-                    parcel.word.delivered(number);
-                    hub.wake(job_rank);
-                    hub.counted.by_originator.fetch_add(1, Ordering::Relaxed);
-                }
-                Stage::Posted => {
-                    let opened = hub
-                        .store(job_rank, call)
-                        // Acquire: pairs with the Release of whoever opens an offer.
-                        .map_or(post.seen, |store| store.buckets[key.bucket()].opened.load(Ordering::Acquire));
-                    if opened != post.seen {
-                        opened_at = Some(post.target);
-                    }
-                    return true;
-                }
-                _ => return true,
-            }
-            hub.give_parcel(job_rank, post.spot);
-            // What has waited behind it may be served now, by an offer that has opened before.
-            let is_behind = |queue: &&mut Queue<'_>| (queue.target, queue.thread) == (post.target, post.thread);
-            queues.iter_mut().filter(is_behind).for_each(|queue| queue.seen = LOOK_AGAIN);
-            false
-        });
-        if let Some(target) = opened_at {
-            let job_rank = self.by.members.job_rank(target).0;
-            let locked = hub.lock(&self.by.context, job_rank, call, location)?;
-            self.settle_posts(issued, &locked, key, target);
-        }
-        Ok(())
-    }
-
     /// Issues an event: serves it at once if its offer is open, or lets it wait.
     pub(super) fn issue(
         &self,
@@ -350,9 +190,9 @@ impl<'scope> Scope<'scope, '_> {
         mut event: Waiting<'scope>,
         is_ready: bool,
     ) -> Result<()> {
-        let (hub, me) = (&*self.by.hub, self.by.hub.me);
+        let (hub, me) = (self.by.hub, self.by.hub.me);
         let job_rank = self.by.members.job_rank(target).0;
-        let locked = hub.lock(&self.by.context, job_rank, call.name, call.location)?;
+        let locked = hub.lock(self.by.context, job_rank, call.name, call.location)?;
         if key.family == Family::Plain && !issued.posts.is_empty() {
             self.settle_posts(issued, &locked, key, target);
         }
@@ -414,7 +254,7 @@ impl<'scope> Scope<'scope, '_> {
         }
         event.at = At::Store { block, bytes };
         let queue = issued.queue(call.family, target, thread);
-        let locked = hub.lock(&self.by.context, job_rank, call.name, call.location)?;
+        let locked = hub.lock(self.by.context, job_rank, call.name, call.location)?;
         let is_behind = locked.is_behind(key, me, thread);
         let bucket = locked.bucket(key);
         hub.append(&bucket.events, offset);
@@ -440,7 +280,10 @@ impl Own for Scope<'_, '_> {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Result<bool> {
-        let hub = &*self.by.hub;
+        let hub = self.by.hub;
+        if !self.has(EVENTS) {
+            return Ok(true);
+        }
         let mut issued = self.issued();
         let mut is_done = true;
         if key.family == Family::Plain && !issued.posts.is_empty() {
@@ -463,7 +306,7 @@ impl Own for Scope<'_, '_> {
             // Acquire: pairs with the Release of whoever opens an offer.
             let opened = hub.store(job_rank.0, call)?.buckets[key.bucket()].opened.load(Ordering::Acquire);
             if opened != queue.seen {
-                let locked = hub.lock(&self.by.context, job_rank.0, call, location)?;
+                let locked = hub.lock(self.by.context, job_rank.0, call, location)?;
                 queue.seen = locked.bucket(key).opened.load(Ordering::Relaxed);
                 queue.settle(hub, &locked, key);
                 drop(locked);
@@ -486,9 +329,9 @@ impl Own for Scope<'_, '_> {
         let is_near = self.by.context.shares_memory(self.by.members.job_rank(rank));
         let issued = self.issued();
         if family == Family::Plain {
-            let stage = |post: &Post<'_>| hub.parcel(post.spot).word.look().stage();
+            let is_served = |post: &Post<'_>| post.is_served(hub);
             let mut posts = issued.posts.iter().filter(|post| post.target == rank);
-            if posts.any(|post| !is_over || !stage(post).is_over()) {
+            if posts.any(|post| !is_over || !is_served(post)) {
                 return true;
             }
         }
@@ -509,6 +352,9 @@ impl Own for Scope<'_, '_> {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Option<Error> {
+        if !self.has(FAULTS) {
+            return None;
+        }
         let mut issued = self.issued();
         let at = issued.faults.iter().position(|(family, ..)| *family == key.family)?;
         let (_, target, found) = issued.faults.remove(at);
@@ -523,6 +369,9 @@ impl Scope<'_, '_> {
     /// Waits for all events that are not served.
     pub(super) fn end(&self, location: &'static Location<'static>) -> Result<()> {
         const CALL: &str = "end of scope";
+        if !self.has(EVENTS | FAULTS | CHAINS) {
+            return Ok(());
+        }
         for family in Family::ALL {
             self.refuse_dangling(family, CALL, location)?;
             let key = self.key(family);
@@ -568,18 +417,13 @@ impl Scope<'_, '_> {
     /// Takes all events back that are not served.
     pub(super) fn take_back(&self) {
         const CALL: &str = "taking events back";
-        let hub = &*self.by.hub;
+        let hub = self.by.hub;
+        if !self.has(EVENTS | CHAINS) {
+            return;
+        }
         let mut issued = self.issued();
         issued.open.clear();
-        issued.posts.retain(|post| {
-            let job_rank = self.by.members.job_rank(post.target).0;
-            // What is not taken back is served from its own copy, or was served.
-            if hub.parcel(post.spot).word.take_back(post.spot.number) {
-                hub.wake(job_rank);
-            }
-            hub.give_parcel(job_rank, post.spot);
-            false
-        });
+        self.take_posts_back(&mut issued);
         for mut queue in std::mem::take(&mut issued.queues) {
             if queue.events.is_empty() {
                 continue;
@@ -590,7 +434,7 @@ impl Scope<'_, '_> {
                 self.take_far_back(&mut queue);
                 continue;
             }
-            let locked = hub.lock(&self.by.context, job_rank.0, CALL, Location::caller());
+            let locked = hub.lock_to_clean(self.by.context, job_rank.0, CALL, Location::caller());
             for event in queue.events.drain(..) {
                 let At::Store { block, .. } = event.at else { continue };
                 match &locked {

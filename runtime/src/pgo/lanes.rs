@@ -11,30 +11,15 @@
 //! afterwards, with a sequentially consistent fence between the two steps on either side.
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 
 use super::PUTS_OK;
 use super::event::{Family, Fault, Found, Head, Heads, Key, Layout, Way};
-use super::hub::{Hub, Locked, note, noted};
+use super::hub::{Hub, Locked, note};
 use super::raw::{Ends, Place, parcel_place};
 use crate::error::Result;
-use crate::rank::Rank;
 use crate::sync::handover::Stage;
-use crate::transport::shm::offers::{LANE_PARCELS, Lane, PARCEL_BYTES, Parcel, Store};
-
-/// Parcels that a scope may have on their way at one time.
-const POSTS_MAX: usize = 8;
-
-/// The sender's end of its lanes, by the job ranks of their receivers.
-pub(super) struct Outlets(Box<[Outlet]>);
-
-#[derive(Default)]
-struct Outlet {
-    /// Offset of the lane, 0 while there is none.
-    lane: AtomicU64,
-    /// One bit per parcel that a scope of this rank has in use; above them the number of the next one.
-    used: AtomicU64,
-}
+use crate::transport::shm::offers::{Invitation, LANE_PARCELS, Lane, PARCEL_BYTES, Parcel, Store};
 
 /// Which parcel of which lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,70 +29,6 @@ pub(super) struct Spot {
     pub(super) number: u64,
 }
 
-/// A parcel that its scope has on its way.
-pub(super) struct Post<'scope> {
-    pub(super) target: Rank,
-    pub(super) thread: u32,
-    pub(super) spot: Spot,
-    pub(super) place: Place<'scope>,
-    /// In units of the offer.
-    pub(super) displacement: u64,
-    pub(super) bytes: usize,
-    /// How many offers had opened at the target's store at the last look.
-    pub(super) seen: u64,
-}
-
-/// The parcels that a scope has on their way, in the order of their issue.
-#[derive(Default)]
-pub(super) struct Posts<'scope> {
-    posts: [Option<Post<'scope>>; POSTS_MAX],
-    count: usize,
-}
-
-impl<'scope> Posts<'scope> {
-    pub(super) fn is_full(&self) -> bool {
-        self.count == POSTS_MAX
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    pub(super) fn push(&mut self, post: Post<'scope>) {
-        self.posts[self.count] = Some(post);
-        self.count += 1;
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Post<'scope>> {
-        self.posts[..self.count].iter().flatten()
-    }
-
-    /// Leaves those of which `keep` is true.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Post<'scope>) -> bool) {
-        let mut kept = 0;
-        for at in 0..self.count {
-            if self.posts[at].as_mut().is_some_and(&mut keep) {
-                self.posts.swap(kept, at);
-                kept += 1;
-            } else {
-                self.posts[at] = None;
-            }
-        }
-        self.count = kept;
-    }
-}
-
-impl Outlets {
-    pub(super) fn new(ranks: u32) -> Outlets {
-        Outlets((0..ranks).map(|_| Outlet::default()).collect())
-    }
-}
-
-/// Lines are fetched in pairs.
-const LANE_ALIGNMENT: usize = 128;
-const PARCEL_MASK: u64 = (1 << LANE_PARCELS) - 1;
-
-// The sender's end.
 impl Hub {
     pub(super) fn lane(&self, offset: u64) -> &Lane {
         self.segment.shared(offset)
@@ -115,82 +36,6 @@ impl Hub {
 
     pub(super) fn parcel(&self, spot: Spot) -> &Parcel {
         &self.lane(spot.lane).parcels[spot.which]
-    }
-
-    /// The lane toward a rank, made when it is needed first.
-    fn lane_to(&self, target: u32, store: &Store, call: &'static str) -> Result<u64> {
-        let outlet = &self.outlets.0[target as usize];
-        match outlet.lane.load(Ordering::Relaxed) {
-            // Relaxed, here and below: threads of one rank; what lies in the lane is ordered by its words.
-            0 => self.make_lane(outlet, store, call),
-            offset => Ok(offset),
-        }
-    }
-
-    #[cold]
-    fn make_lane(&self, outlet: &Outlet, store: &Store, call: &'static str) -> Result<u64> {
-        let block = self.arena.allocate(size_of::<Lane>() + LANE_ALIGNMENT, call)?;
-        let offset = block.offset().next_multiple_of(LANE_ALIGNMENT as u64);
-        match outlet.lane.compare_exchange(0, offset, Ordering::Relaxed, Ordering::Relaxed) {
-            Ok(_) => {}
-            Err(theirs) => return Ok(theirs),
-        }
-        // The receiver may look at it for as long as the job lives.
-        block.leave_behind();
-        let lane = self.lane(offset);
-        lane.originator.store(self.me, Ordering::Relaxed);
-        let mut first = store.lanes.load(Ordering::Relaxed);
-        loop {
-            lane.next.store(first, Ordering::Relaxed);
-            // Release: pairs with the Acquire in `lanes_toward`.
-            match store.lanes.compare_exchange(first, offset, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return Ok(offset),
-                Err(now) => first = now,
-            }
-        }
-    }
-
-    /// Takes a parcel that nobody uses of the lane toward a rank.
-    #[inline]
-    pub(super) fn take_parcel(
-        &self,
-        target: u32,
-        store: &Store,
-        call: &'static str,
-    ) -> Result<Option<Spot>> {
-        let offset = self.lane_to(target, store, call)?;
-        let lane = self.lane(offset);
-        let used = &self.outlets.0[target as usize].used;
-        let mut now = used.load(Ordering::Relaxed);
-        loop {
-            let is_free = |which: &usize| {
-                now & 1 << which == 0 && lane.parcels[*which].word.look().stage().is_over()
-            };
-            let Some(which) = (0..LANE_PARCELS).find(is_free) else { return Ok(None) };
-            let new = (now | 1 << which) + (PARCEL_MASK + 1);
-            // Acquire: pairs with the Release in `give_parcel`, where another thread has used the parcel.
-            match used.compare_exchange_weak(now, new, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => {
-                    // The first number is 1, so that no parcel is like one that was never used.
-                    let number = new >> LANE_PARCELS;
-                    return Ok(Some(Spot { lane: offset, which, number }));
-                }
-                Err(changed) => now = changed,
-            }
-        }
-    }
-
-    /// Says that a scope has no more to do with a parcel. It is used again when its receiver is through with it, too.
-    #[inline]
-    pub(super) fn give_parcel(&self, target: u32, spot: Spot) {
-        // Release: pairs with the Acquire in `take_parcel`.
-        self.outlets.0[target as usize].used.fetch_and(!(1 << spot.which), Ordering::Release);
-    }
-
-    /// What a parcel says was wrong with it.
-    #[cold]
-    pub(super) fn refusal(&self, spot: Spot) -> Option<Found> {
-        noted(&self.parcel(spot).fault).map(|(found, _)| found)
     }
 }
 
@@ -317,7 +162,7 @@ impl Locked<'_> {
                     continue;
                 }
                 let bytes = parcel.bytes.load(Ordering::Relaxed) as usize;
-                let heads = one_put(parcel.place.load(Ordering::Relaxed), bytes);
+                let heads = one_put(parcel.displacement.load(Ordering::Relaxed), bytes);
                 let rows = Ends::Rows(hub.parcel_data(arrived.spot, bytes), Place::of::<u8>(&[]));
                 let outcome = self.serve(offer, key.family, PUTS_OK.bits(), &heads, rows);
                 hub.counted.by_target.fetch_add(1, Ordering::Relaxed);
@@ -358,6 +203,12 @@ pub(super) fn waits_in_lane(parcel: &Parcel, key: &Key) -> bool {
     is_waiting(parcel.word.look().stage()) && is_for(parcel, key)
 }
 
+/// Whether an invitation is for events of a key.
+#[inline]
+pub(super) fn invites(invitation: &Invitation, key: &Key) -> bool {
+    invitation.tag.load(Ordering::Relaxed) == key.tag && invitation.team.load(Ordering::Relaxed) == key.team
+}
+
 /// Whether data of this length lie in their parcel.
 #[inline]
 pub(super) fn fits_parcel(bytes: usize) -> bool {
@@ -366,12 +217,7 @@ pub(super) fn fits_parcel(bytes: usize) -> bool {
 
 /// Where an event of so many bytes at a displacement begins in an offer, or what is wrong with it.
 #[inline]
-pub(super) fn place_in(
-    offered: usize,
-    unit: usize,
-    displacement: u64,
-    bytes: u64,
-) -> Result<usize, Found> {
+pub(super) fn place_in(offered: usize, unit: usize, displacement: u64, bytes: u64) -> Result<usize, Found> {
     let start = displacement.saturating_mul(unit as u64);
     let end = start.saturating_add(bytes);
     match end <= offered as u64 {

@@ -12,7 +12,7 @@ thread_local! {
 
 use super::event::{Family, Found, Heads, Key, Layout, Way};
 use super::hub::{Hub, Locked, Met, Role, noted};
-use super::lanes::Posts;
+use super::posts::Posts;
 use super::raw::{Ends, Place, Side, node_place};
 use super::source::Part;
 use super::wired::{Far, Sent};
@@ -109,7 +109,19 @@ impl<'scope> Waiting<'scope> {
     }
 }
 
+/// What may be left of what a scope has issued: events that wait, faults that nobody was told of, chains that are open.
+pub(super) const EVENTS: u32 = 1;
+pub(super) const FAULTS: u32 = 2;
+pub(super) const CHAINS: u32 = 4;
+
 impl<'scope> Issued<'scope> {
+    #[inline]
+    pub(super) fn left(&self) -> u32 {
+        let waits = !self.posts.is_empty() || self.queues.iter().any(|queue| !queue.events.is_empty());
+        let kinds = [(waits, EVENTS), (!self.faults.is_empty(), FAULTS), (!self.open.is_empty(), CHAINS)];
+        kinds.into_iter().filter(|(is_left, _)| *is_left).fold(0, |all, (_, kind)| all | kind)
+    }
+
     /// The number of the calling thread.
     pub(super) fn thread(&mut self) -> u32 {
         let own = OWN.with(|own| *own);

@@ -3,13 +3,15 @@
 #![forbid(unsafe_code)]
 
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::event::{Family, Key, Way};
 use super::hub::Hub;
 use super::offer::{Offerable, Over, Request, Status};
-use super::queue::Issued;
+use super::queue::{CHAINS, Issued};
 use super::source::{Destination, Source};
 use super::standing::Caller;
 use super::{COUNT_ANY, Count, begin_by};
@@ -22,11 +24,40 @@ use crate::team::Team;
 ///
 /// It may be lent to other threads of the rank, whose events have an order of their own.
 pub struct Scope<'scope, 'env: 'scope> {
-    pub(super) by: &'scope Caller,
+    pub(super) by: Caller<'scope>,
     pub(super) tag: u64,
     issued: Mutex<Issued<'scope>>,
+    /// What [`Issued::left`] said when it was let go last.
+    left: AtomicU32,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
+}
+
+/// What a scope has issued, while a thread has it for itself. Notes what is left when it is let go, so that nobody has to lock it to
+/// learn that nothing is.
+pub(super) struct Holding<'a, 'scope> {
+    issued: MutexGuard<'a, Issued<'scope>>,
+    left: &'a AtomicU32,
+}
+
+impl<'scope> Deref for Holding<'_, 'scope> {
+    type Target = Issued<'scope>;
+
+    fn deref(&self) -> &Issued<'scope> {
+        &self.issued
+    }
+}
+
+impl<'scope> DerefMut for Holding<'_, 'scope> {
+    fn deref_mut(&mut self) -> &mut Issued<'scope> {
+        &mut self.issued
+    }
+}
+
+impl Drop for Holding<'_, '_> {
+    fn drop(&mut self) {
+        self.left.store(self.issued.left(), Ordering::Relaxed);
+    }
 }
 
 /// How the parts of a chain are issued.
@@ -76,8 +107,15 @@ where
 {
     let location = Location::caller();
     let by = Caller::of(team);
-    let opened = Opened::new(&by, tag, location)?;
-    let scope = Scope { by: &by, tag, issued: Mutex::default(), scope: PhantomData, env: PhantomData };
+    let opened = Opened::new(by, tag, location)?;
+    let scope = Scope {
+        by,
+        tag,
+        issued: Mutex::default(),
+        left: AtomicU32::new(0),
+        scope: PhantomData,
+        env: PhantomData,
+    };
     // A body that panics leaves here, too; its events are taken back then.
     let result = {
         let guard = TakeBack(&scope);
@@ -114,13 +152,13 @@ struct Opened<'a> {
 }
 
 impl Opened<'_> {
-    fn new<'a>(by: &'a Caller, tag: u64, location: &'static Location<'static>) -> Result<Opened<'a>> {
+    fn new<'a>(by: Caller<'a>, tag: u64, location: &'static Location<'static>) -> Result<Opened<'a>> {
         let mark = (by.members.id(), tag);
         let mut scopes = by.hub.scopes();
         match scopes.contains(&mark) {
             false => {
                 scopes.push(mark);
-                Ok(Opened { hub: &by.hub, mark })
+                Ok(Opened { hub: by.hub, mark })
             }
             true => {
                 let note = format!(
@@ -382,7 +420,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`ioffer`](super::ioffer).
     #[track_caller]
     pub fn ioffer<B: Offerable>(&self, over: Over<B>, count: impl Into<Count>) -> Result<Request<B>> {
-        begin_by(&self.by, self.tag, ("ioffer", Family::Plain), over, count.into(), Location::caller())
+        begin_by(self.by, self.tag, ("ioffer", Family::Plain), over, count.into(), Location::caller())
     }
 
     /// As [`iofferp`](super::iofferp), under this scope's team and tag: prefer [`ioffer`](Scope::ioffer), for the reasons said there.
@@ -392,7 +430,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     #[cfg(feature = "progressive")]
     #[track_caller]
     pub fn iofferp<B: Offerable>(&self, over: Over<B>, count: impl Into<Count>) -> Result<Request<B>> {
-        begin_by(&self.by, self.tag, ("iofferp", Family::Progressive), over, count.into(), Location::caller())
+        begin_by(self.by, self.tag, ("iofferp", Family::Progressive), over, count.into(), Location::caller())
     }
 
     /// As [`iofferc`](super::iofferc), under this scope's team and tag.
@@ -401,7 +439,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`ioffer`](super::ioffer).
     #[track_caller]
     pub fn iofferc<B: Offerable>(&self, over: Over<B>) -> Result<Request<B>> {
-        begin_by(&self.by, self.tag, ("iofferc", Family::Collective), over, COUNT_ANY, Location::caller())
+        begin_by(self.by, self.tag, ("iofferc", Family::Collective), over, COUNT_ANY, Location::caller())
     }
 
     /// Waits for a request under this scope's team and tag, and for the events that this scope has issued in its family.
@@ -445,7 +483,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         location: &'static Location<'static>,
     ) -> Result<Status> {
         let mut request =
-            begin_by(&self.by, self.tag, ("offerc", Family::Collective), over, COUNT_ANY, location)?;
+            begin_by(self.by, self.tag, ("offerc", Family::Collective), over, COUNT_ANY, location)?;
         request.finish(Some(self), location)
     }
 
@@ -471,9 +509,17 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Key { family, team: self.by.members.id(), tag: self.tag }
     }
 
-    pub(super) fn issued(&self) -> MutexGuard<'_, Issued<'scope>> {
+    pub(super) fn issued(&self) -> Holding<'_, 'scope> {
         // Nothing panics while the lists are inconsistent.
-        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
+        let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        Holding { issued, left: &self.left }
+    }
+
+    /// Whether something of these kinds is left of what the calling thread has issued.
+    #[inline]
+    pub(super) fn has(&self, kinds: u32) -> bool {
+        // Relaxed: what other threads issue meanwhile is as if it came a little later.
+        self.left.load(Ordering::Relaxed) & kinds != 0
     }
 
     pub(super) fn refuse_dangling(
@@ -482,6 +528,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Result<()> {
+        if !self.has(CHAINS) {
+            return Ok(());
+        }
         let issued = self.issued();
         match issued.open.iter().find(|chain| chain.family == family) {
             None => Ok(()),

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::Place;
 use crate::pgo::event::{Fault, Found, Heads, Layout, Way};
+use crate::sync::marks::{Marks, words_for};
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::offers::{EventNode, Lane, OfferNode, Parcel};
 use crate::transport::shm::segment::Segment;
@@ -61,6 +62,10 @@ pub(in crate::pgo) fn carry(
     // SAFETY: - no references: memory is offered from the opening of an offer to its closing, and while it is, its owner has no
     //   reference to it: it lies in a request, is exclusively borrowed by a call, or is a mirror.
     let offered = unsafe { Place::in_segment(segment, base, bytes as usize) };
+    let marks = match offer.marks.load(Ordering::Relaxed) {
+        0 => None,
+        offset => Some(marks(segment, offset, bytes as usize)),
+    };
     let (mut taken, mut given, mut moved) = (0, 0, 0);
     for (index, part) in heads.parts.iter().enumerate() {
         let size = part.layout.size();
@@ -78,6 +83,9 @@ pub(in crate::pgo) fn carry(
                 offer.written.store(1, Ordering::Relaxed);
                 Layout::pair(target, origin, |at, origin_at, len| {
                     offered.take(engine, at, &side.place, origin_at, len);
+                    if let Some(marks) = &marks {
+                        marks.add(at, len);
+                    }
                 });
             }
             Way::Get => {
@@ -90,6 +98,11 @@ pub(in crate::pgo) fn carry(
         moved += size as u64;
     }
     moved
+}
+
+/// The marks of so many bytes, which begin at an offset.
+pub(in crate::pgo) fn marks(segment: &Segment, offset: u64, bytes: usize) -> Marks<'_> {
+    Marks::new(segment.shared_slice(offset, words_for(bytes)), bytes)
 }
 
 /// How many bytes an event takes with so many bytes of parts, of puts and of gets behind it.

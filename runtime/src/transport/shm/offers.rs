@@ -94,6 +94,8 @@ pub(crate) struct OfferNode {
     pub(crate) base: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) unit: AtomicU64,
+    /// Offset of the marks of the bytes that events have written, where nothing else of the offered memory is of any use; 0 if all is.
+    pub(crate) marks: AtomicU64,
     /// How many events it serves, and has served. The latter is read without the lock.
     pub(crate) count: AtomicU64,
     pub(crate) served: AtomicU64,
@@ -146,6 +148,7 @@ pub(crate) struct Lane {
     pub(crate) originator: AtomicU32,
     /// Keeps the first lines of the parcels at multiples of two lines, as lines are fetched in pairs.
     pad: [AtomicU64; 14],
+    pub(crate) invitation: Invitation,
     pub(crate) parcels: [Parcel; LANE_PARCELS],
 }
 
@@ -160,15 +163,34 @@ pub(crate) struct Parcel {
     /// Which of the originator's threads has issued it, and its rank in the team.
     pub(crate) thread: AtomicU32,
     pub(crate) member: AtomicU32,
-    /// In units of the offer; in a parcel that is granted, the offset in the segment where its data go.
-    pub(crate) place: AtomicU64,
+    /// In units of the offer.
+    pub(crate) displacement: AtomicU64,
     pub(crate) bytes: AtomicU64,
     /// 1 if its data stay with the originator.
     pub(crate) is_away: AtomicU32,
-    /// The data, if they are one word; longer ones lie in `data`.
+    /// The data, if they are one word; longer ones lie in `data`. Where the sender may copy to, if they stay with it: an offset in the
+    /// segment, while the parcel is granted.
     pub(crate) short: AtomicU64,
     pub(crate) fault: FaultWords,
     pub(crate) data: ParcelData,
+}
+
+/// A place that the receiver of a lane names before it is asked, for a long put of the lane's sender.
+#[repr(C, align(64))]
+pub(crate) struct Invitation {
+    /// Posted by the receiver, claimed and done by the sender.
+    pub(crate) word: Handover,
+    pub(crate) team: AtomicU64,
+    pub(crate) tag: AtomicU64,
+    /// Offset and length of the offered memory, and its unit.
+    pub(crate) base: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) unit: AtomicU64,
+    /// How many bytes the sender has put there.
+    pub(crate) moved: AtomicU64,
+    /// 1 while the receiver expects long puts from the lane. Its own note.
+    pub(crate) is_usual: AtomicU32,
+    pub(crate) fault: FaultWords,
 }
 
 /// Data of a parcel, which are copied like any transfer's.
@@ -176,7 +198,7 @@ pub(crate) struct Parcel {
 pub(crate) struct ParcelData(pub(crate) [AtomicU64; PARCEL_BYTES / size_of::<u64>()]);
 
 const _: () = assert!(std::mem::offset_of!(Parcel, fault) == 64 && std::mem::offset_of!(Parcel, data) == 128);
-const _: () = assert!(std::mem::offset_of!(Lane, parcels) == 128 && size_of::<Parcel>().is_multiple_of(128));
+const _: () = assert!(std::mem::offset_of!(Lane, parcels) == 256 && size_of::<Parcel>().is_multiple_of(128));
 
 // SAFETY: - all fields are atomics (or made of atomics) and all-zero bytes are a valid value of each of these types.
 unsafe impl Shared for Store {}
