@@ -412,7 +412,7 @@ fn join_wired(
             liveness::end(&ends, lost, evidence);
         }
     };
-    agent::start(Arc::clone(&wire), door, joined.decoder, Box::new(on_lost)).map_err(system)?;
+    agent::start(&wire, door, joined.decoder, Box::new(on_lost)).map_err(system)?;
     Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire), hub: Some(hub) })
 }
 

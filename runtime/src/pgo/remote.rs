@@ -135,13 +135,13 @@ impl Remote {
     /// Waits until `ready` gives a value, where answers of ranks that share no memory may come: of those that `far` names.
     pub(super) fn wait<R>(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         what: WaitFor<'_>,
         far: &dyn Fn() -> Vec<u32>,
         location: &'static Location<'static>,
         ready: &mut dyn FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
-        if let Some(outcome) = by.context.patience().spin_and_yield(&mut || ready().transpose()) {
+        if let Some(outcome) = by.context.look_eagerly(&mut || ready().transpose()) {
             return outcome;
         }
         let store = by.hub.store(by.hub.me, what.call)?;
@@ -454,7 +454,7 @@ impl Hub {
     }
 
     /// The job rank of a member, for those that name ranks of the job.
-    pub(super) fn far_ranks(&self, by: &Caller, ranks: impl Iterator<Item = Rank>) -> Vec<u32> {
+    pub(super) fn far_ranks(&self, by: &Caller<'_>, ranks: impl Iterator<Item = Rank>) -> Vec<u32> {
         let far = ranks.map(|rank| by.members.job_rank(rank)).filter(|&rank| !by.context.shares_memory(rank));
         far.map(|rank| rank.0).collect()
     }
