@@ -21,6 +21,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(outside_an_epoch_there_is_no_transfer, [3]),
     case!(large_transfers_need_no_target, [2]).one_copy(),
     case!(every_alignment_arrives, [2]),
+    case!(a_result_is_opened_by_its_own_epoch_only, [2]),
     case!(a_transfer_is_one_copy, [2]).mapped(),
     case!(whoever_copies_copies_all, [1]).mapped().one_copy(),
 ];
@@ -398,5 +399,30 @@ fn whoever_copies_copies_all(_: &Team) -> Outcome {
         let arrived: Vec<bool> = results.into_iter().collect::<rma::Result<_>>()?;
         assert_eq!(arrived, [false, true], "{engine:?}");
     }
+    Ok(())
+}
+
+fn a_result_is_opened_by_its_own_epoch_only(team: &Team) -> Outcome {
+    let busy = ErrorKind::OriginBufferBusy;
+    let (mine, other) = (team.rank(), Rank(1 - team.rank().0));
+    let (one, two) = (Window::<u64>::allocate(team, 1)?, Window::<u64>::allocate(team, 1)?);
+    one.lock(mine, LockKind::Exclusive, |epoch| epoch.store(0, 7))?;
+    team.barrier()?;
+    one.lock(other, LockKind::Shared, |epoch| {
+        let [first, second, third] = [(); 3].map(|()| epoch.get_value(other, 0));
+        let (first, second, third) = (first?, second?, third?);
+        assert_eq!(kind_of(two.lock(other, LockKind::Shared, |_| first)), busy, "another window");
+        let own = one.acquire(mine, LockKind::Shared, Info::Strong)?;
+        assert_eq!(kind_of(own.unlock_with(second)), busy, "another rank");
+        assert_eq!(epoch.flush(third)?, 7);
+        Ok(())
+    })?;
+    one.lock_all(|epoch| {
+        let (early, right) = (epoch.get_value(other, 0)?, epoch.get_value(other, 0)?);
+        assert_eq!(kind_of(epoch.flush(mine, early)), busy, "a flush of another rank");
+        assert_eq!(epoch.flush_all(vec![right])?, [7]);
+        Ok(())
+    })?;
+    team.barrier()?;
     Ok(())
 }
