@@ -196,31 +196,43 @@ fn a_lock_is_not_taken_twice(team: &Team) -> Outcome {
 fn unchecked_locks_nest(team: &Team) -> Outcome {
     let window = Window::<u64>::allocate(team, 1)?;
     let (exclusive, shared, free) = (LockKind::Exclusive, LockKind::Shared, Info::NoCheck);
-    if team.rank() == Rank(0) {
-        for (outer, inner) in
-            [(exclusive, exclusive), (shared, exclusive), (shared, shared), (exclusive, shared)]
-        {
-            window.lock_with(Rank(1), outer, free, |_| {
-                window.lock_with(Rank(1), inner, free, |epoch| epoch.put(Rank(1), 0, 1))?;
+    let nests = [(exclusive, exclusive), (shared, exclusive), (shared, shared), (exclusive, shared)];
+    for (round, (outer, inner)) in (1..).zip(nests) {
+        let nest = |value| {
+            window.lock_with(Rank(1), outer, free, |outside| {
+                window.lock_with(Rank(1), inner, free, |epoch| epoch.put(Rank(1), 0, value))?;
                 assert_eq!(kind_of(window.lock(Rank(1), shared, |_| ())), ErrorKind::LockHeld);
-                team.barrier()?;
-                team.barrier()
-            })?;
+                outside.flush(outside.get_value(Rank(1), 0))
+            })
+        };
+        if team.rank() == Rank(0) {
+            assert_eq!(nest(round)?, round, "the outer lock is still there");
         }
-    } else {
-        for is_exclusive in [true, true, false, true] {
+        team.barrier()?;
+        // A nest is exclusive as soon as one lock of it is, and can't be had beside a shared lock then.
+        if team.rank() == Rank(0) {
             team.barrier()?;
-            let outcome = window.lock_with(Rank(1), shared, free, |_| ());
-            match is_exclusive {
-                true => assert_eq!(kind_of(outcome), ErrorKind::NoCheckConflict),
-                false => outcome?,
+            let outcome = nest(round + 100);
+            match (outer, inner) {
+                (LockKind::Shared, LockKind::Shared) => assert_eq!(outcome?, round + 100),
+                _ => assert_eq!(kind_of(outcome), ErrorKind::NoCheckConflict),
             }
             team.barrier()?;
+        } else {
+            window.lock(Rank(1), shared, |epoch| {
+                assert_eq!(epoch.load(0)?, round);
+                team.barrier()?;
+                team.barrier()?;
+                let both_share = (outer, inner) == (shared, shared);
+                assert_eq!(epoch.load(0)?, if both_share { round + 100 } else { round });
+                Ok(())
+            })?;
         }
+        team.barrier()?;
+        // Nothing is left of the nest.
+        window.lock(Rank(1), exclusive, |_| ())?;
+        team.barrier()?;
     }
-    team.barrier()?;
-    // Nothing is left of the nests.
-    window.lock(Rank(1), exclusive, |_| ())?;
     Ok(())
 }
 

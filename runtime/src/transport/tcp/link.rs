@@ -98,7 +98,7 @@ enum Connection {
 struct Staged {
     bytes: Vec<u8>,
     /// The last frame, while more may be added to it: its mark, and where it begins.
-    open: Option<(u64, usize)>,
+    open: Option<(u128, usize)>,
     /// How much of it has been sent.
     sent: usize,
 }
@@ -227,7 +227,7 @@ impl Link {
     pub(crate) fn stage_more(
         &self,
         kind: Kind,
-        mark: u64,
+        mark: u128,
         head: impl FnOnce(&mut Vec<u8>),
         len: usize,
         more: impl FnOnce(&mut Vec<u8>),

@@ -54,6 +54,7 @@ use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::envelope::Envelope;
 use self::parts::{Part, Rest};
+use self::protocol::Vouched;
 use self::regions::{Attached, Owned, Regions};
 use self::served::{Extents, Ground, Memory, Served};
 use crate::element::{self, name_of};
@@ -107,6 +108,8 @@ struct Target {
     /// The region that a rank without shared memory has named last. It stays attached as long as this handle is admitted.
     region: Cell<(usize, usize)>,
     access: Cell<Access>,
+    /// What the program vouches for in the epoch that `access` names, toward a rank without shared memory.
+    vouched: Cell<Vouched>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
     /// The last exposure of the rank that this handle was admitted to.
@@ -436,6 +439,7 @@ impl RawWindow {
                         _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
                     },
                     access: Cell::new(Access::None),
+                    vouched: Cell::default(),
                     nested: Cell::new(0),
                     exposure: Cell::new(0),
                     control: ptr::from_ref(context.segment().shared(offset)),
