@@ -43,7 +43,7 @@ pub struct WaitRequest<'w, T: Element> {
 impl<T: Element> Window<T> {
     /// Asks for an access to a target and does not wait for it (ISTART in the seeds' alternatives).
     ///
-    /// Under [`Info::NoCheck`](crate::Info::NoCheck) it is granted or refused at once; the other values are the same here.
+    /// Under [`Info::NoCheck`](crate::Info::NoCheck) it does not wait, as [`start`](Window::start) under it; the other values are the same here.
     ///
     /// ```
     /// use rma::{Info, Origins, Rank, Window};

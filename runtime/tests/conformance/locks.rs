@@ -222,11 +222,11 @@ fn unchecked_locks_nest(team: &Team) -> Outcome {
             window.lock(Rank(1), shared, |epoch| {
                 assert_eq!(epoch.load(0)?, round);
                 team.barrier()?;
-                team.barrier()?;
-                let both_share = (outer, inner) == (shared, shared);
-                assert_eq!(epoch.load(0)?, if both_share { round + 100 } else { round });
-                Ok(())
+                team.barrier()
             })?;
+            let both_share = (outer, inner) == (shared, shared);
+            let seen = window.lock(Rank(1), shared, |epoch| epoch.load(0))?;
+            assert_eq!(seen, if both_share { round + 100 } else { round });
         }
         team.barrier()?;
         // Nothing is left of the nest.

@@ -100,6 +100,8 @@ struct Origin {
     access: Granted,
     request: u64,
     verdict: Verdict,
+    /// Whether the rank knows already that nothing of its epoch is done.
+    told: bool,
     /// How far a transfer has come that has met an element which somebody else is changing.
     resume: Option<Resume>,
     /// The bytes that are exposed, if they are not all and the origin can't know.
@@ -421,15 +423,19 @@ impl Served {
                 exposed.completed.notify();
                 verdict.answer(number)
             }
+            Some(Origin { access: Granted::Refused, told: true, .. }) => Answer::Done(0),
             Some(Origin { access: Granted::Refused, verdict, .. }) => verdict.answer(0),
             _ => Answer::NotAdmitted,
         }
     }
 
     /// What a rank is told whose request was not admitted.
-    fn refusal(&self, state: &State, rank: u32) -> Answer {
-        match state.origins.get(&rank) {
-            Some(Origin { access: Granted::Refused, verdict, .. }) => verdict.answer(0),
+    fn refusal(&self, state: &mut State, rank: u32) -> Answer {
+        match state.origins.get_mut(&rank) {
+            Some(Origin { access: Granted::Refused, verdict, told, .. }) => {
+                *told = true;
+                verdict.answer(0)
+            }
             _ => Answer::NotAdmitted,
         }
     }
@@ -791,10 +797,10 @@ impl Served {
     /// What has become of the transfers of a rank since it has asked that last.
     fn flush(&self, state: &mut State, rank: u32) -> Answer {
         let Some(origin) = state.origins.get_mut(&rank) else { return Verdict::Done.answer(0) };
-        let answer = origin.verdict.answer(0);
+        let answer = if origin.told { Answer::Done(0) } else { origin.verdict.answer(0) };
         match (origin.access, origin.verdict) {
-            // Its complete is told, too.
-            (Granted::Refused, Verdict::NotStarted(_)) => {}
+            // It stays so until its complete.
+            (Granted::Refused, Verdict::NotStarted(_)) => origin.told = true,
             (Granted::Refused, _) => *origin = Origin::default(),
             _ => origin.verdict = Verdict::Done,
         }

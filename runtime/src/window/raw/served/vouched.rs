@@ -2,8 +2,8 @@
 //! for it: what it vouches for is looked at when a transfer arrives, and if it is not true nothing moves.
 //!
 //! - Of a start it is said that the target is posted. The first transfer, or the complete of an epoch without one, is counted in
-//!   at the exposure like a request to start; if there is none, nothing of the epoch is done any more, and its complete says why.
-//!   As nobody has told the origin which part is exposed, its transfers are held against that here.
+//!   at the exposure like a request to start; if there is none, nothing of the epoch is done any more, and its complete says why,
+//!   unless a transfer that brings something back has. As nobody has told the origin which part is exposed, its transfers are held against that here.
 //! - Of a lock it is said that nobody has one that conflicts. Nothing is held between the transfers of such an epoch; each takes the
 //!   lock while it is done, which excludes the views of the owner, or is refused.
 #![forbid(unsafe_code)]
@@ -50,7 +50,10 @@ impl Served {
         }
         if let (Some((access, verdict)), Some(origin)) = (entry.after, state.origins.get_mut(&rank)) {
             origin.access = access;
-            origin.verdict = verdict.unwrap_or(origin.verdict);
+            if let Some(verdict) = verdict {
+                origin.verdict = verdict;
+                origin.told = false;
+            }
         }
     }
 
@@ -81,6 +84,7 @@ impl Served {
                     Err(refusal) => {
                         here.access = Granted::Refused;
                         here.verdict = Verdict::NotStarted(refusal);
+                        here.told = false;
                         return Ok(Entry::default());
                     }
                 }
