@@ -358,18 +358,22 @@ impl Locked<'_> {
         heads: &Heads,
         ends: Ends<'_>,
     ) -> Result<u64, Found> {
-        let (hub, offer) = (self.hub, self.hub.offer(offer));
+        match self.fault(offer, family, kinds, heads) {
+            Some(found) => Err(found),
+            None => Ok(carry(&self.hub.segment, self.hub.engine, self.hub.offer(offer), heads, ends)),
+        }
+    }
+
+    /// What is wrong with an event for an offer.
+    pub(super) fn fault(&self, offer: u64, family: Family, kinds: u32, heads: &Heads) -> Option<Found> {
+        let offer = self.hub.offer(offer);
         // Only a collective round meets an event that it does not allow.
         let allowed = offer.kinds.load(Ordering::Relaxed);
         let bytes = offer.bytes.load(Ordering::Relaxed);
         let refused = family == Family::Collective && kinds & !allowed != 0;
-        let fault = match refused {
+        match refused {
             true => Some(Found { fault: Fault::Kind, start: 0, end: 0, bytes }),
             false => check(offer, heads),
-        };
-        match fault {
-            Some(found) => Err(found),
-            None => Ok(carry(&hub.segment, hub.engine, offer, heads, ends)),
         }
     }
 

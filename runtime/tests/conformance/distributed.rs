@@ -15,6 +15,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(units_and_layouts_are_the_targets, [3]),
     case!(early_puts_take_no_memory_of_the_target, [2]).connected(),
     case!(a_fence_costs_as_many_frames_as_the_size_has_digits, [2, 8]).connected(),
+    case!(connections_are_those_of_the_peers_used, [4, 12]).connected(),
+    case!(a_window_takes_little_memory, [8]).connected(),
     case!(a_scatter_add_is_one_frame_per_pair, [4]).connected(),
     case!(a_weak_epoch_is_one_frame, [2]).connected(),
     case!(an_unchecked_start_sends_nothing_before_its_data, [2]).connected(),
@@ -136,6 +138,66 @@ fn a_fence_costs_as_many_frames_as_the_size_has_digits(team: &Team) -> Outcome {
     let digits = u64::from(team.size().next_power_of_two().ilog2());
     println!("{each} frames per fence of {} ranks", team.size());
     assert_eq!(team.traffic().frames_sent - before, FENCES * digits);
+    Ok(())
+}
+
+/// Who puts to its two neighbours has connections to them and from them, however many ranks there are.
+fn connections_are_those_of_the_peers_used(team: &Team) -> Outcome {
+    let sockets = || {
+        let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+    };
+    let (me, ranks) = (team.rank().0, team.size());
+    let window = Window::<u64>::allocate(team, 2)?;
+    team.barrier()?;
+    let before = sockets();
+    // Collective calls go to ranks at distances of powers of two, in both directions.
+    let digits = ranks.next_power_of_two().ilog2() as usize;
+    let neighbours = [(me + 1) % ranks, (me + ranks - 1) % ranks].map(Rank);
+    for round in 0..10 {
+        for (at, &rank) in neighbours.iter().enumerate() {
+            window.lock(rank, LockKind::Exclusive, |epoch| epoch.put(rank, at, round))?;
+        }
+    }
+    team.barrier()?;
+    let after = sockets();
+    println!("{ranks} ranks: {before} sockets, and {after} when each has put to its neighbours");
+    assert!(after <= before + 4, "{before} sockets have become {after}");
+    // The own door, the launcher, and what a rank has of its output.
+    const OTHERS: usize = 8;
+    assert!(before <= OTHERS + 4 * digits, "{before} sockets of a rank of {ranks}");
+    assert_eq!(*window.local()?, [9, 9]);
+    Ok(())
+}
+
+fn a_window_takes_little_memory(team: &Team) -> Outcome {
+    const WINDOWS: usize = 400;
+    const EACH_MAX_BYTES: usize = 4096;
+    let resident = || -> usize {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        text.split_whitespace().nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+    };
+    let window = || Window::<u64>::allocate(team, 1);
+    let use_all = |windows: &[Window<u64>]| -> rma::Result<()> {
+        let next = Rank((team.rank().0 + 1) % team.size());
+        windows
+            .iter()
+            .try_for_each(|window| window.lock(next, LockKind::Exclusive, |epoch| epoch.put(next, 0, 1)))
+    };
+    // What the first ones take into use is there for the others.
+    let mut windows = (0..WINDOWS).map(|_| window()).collect::<rma::Result<Vec<_>>>()?;
+    use_all(&windows)?;
+    team.barrier()?;
+    let before = resident();
+    for _ in 0..WINDOWS {
+        windows.push(window()?);
+    }
+    use_all(&windows)?;
+    team.barrier()?;
+    let each = resident().saturating_sub(before) / WINDOWS;
+    println!("a window takes {each} bytes of a rank of {}", team.size());
+    assert!(each < EACH_MAX_BYTES, "a window takes {each} bytes");
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::{Case, Outcome, case, has_time, is_full};
 pub(crate) const CASES: &[Case] = &[
     case!(what_is_put_before_complete_is_there_after_wait, [2]).many_rounds(),
     case!(a_flag_put_after_a_flush_is_not_seen_before_the_data, [2]).many_rounds(),
+    case!(a_flag_put_over_connections_is_not_seen_before_the_data, [2, 3]).wired(),
     case!(of_two_flushed_puts_one_is_seen_by_the_other_rank, [2]).many_rounds(),
 ];
 
@@ -47,11 +48,22 @@ fn what_is_put_before_complete_is_there_after_wait(team: &Team) -> Outcome {
 
 // covers: RMA-SHM-04
 fn a_flag_put_after_a_flush_is_not_seen_before_the_data(team: &Team) -> Outcome {
+    flag_after_data(team, rounds(1_000_000))
+}
+
+fn a_flag_put_over_connections_is_not_seen_before_the_data(team: &Team) -> Outcome {
+    flag_after_data(team, if is_full() { 100_000 } else { 1000 })
+}
+
+/// The last rank puts, and rank 0 looks.
+fn flag_after_data(team: &Team, last: u64) -> Outcome {
     const DATA: usize = 8;
     const FLAG: usize = DATA + 8;
     let window = Window::<u64>::allocate(team, FLAG + 1)?;
-    let last = rounds(1_000_000);
-    if team.rank() == Rank(1) {
+    if team.rank() != Rank(0) && team.rank().0 + 1 < team.size() {
+        return Ok(());
+    }
+    if team.rank() != Rank(0) {
         return window
             .lock(Rank(0), LockKind::Shared, |epoch| {
                 for round in 1..=last {

@@ -54,6 +54,7 @@ mod transfers;
 mod trouble;
 mod visibility;
 mod windows;
+mod wrong_requests;
 
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -194,6 +195,21 @@ impl Case {
         Case { transports: &[Transport::Tcp], memories: &[Memory::Runtime], infos: &[""], ..self }
     }
 
+    /// A case of fewer rounds than the one that it is of, for where each round is a message.
+    const fn wired(self) -> Case {
+        Case {
+            transports: &[Transport::Tcp, Transport::Mixed],
+            memories: &[Memory::Runtime],
+            infos: &[""],
+            ..self
+        }
+    }
+
+    /// A case about ranks some of whom share memory.
+    const fn mixed(self) -> Case {
+        Case { transports: &[Transport::Mixed], memories: &[Memory::Runtime], infos: &[""], ..self }
+    }
+
     /// A case that looks at its window's memory until others have changed it, which no rule promises.
     const fn one_copy(self) -> Case {
         Case { memories: &[Memory::Runtime], ..self }
@@ -306,6 +322,7 @@ const TABLES: &[&[Case]] = &[
     #[cfg(feature = "progressive")]
     pgo::chain::CASES,
     trouble::CASES,
+    wrong_requests::CASES,
 ];
 
 fn cases() -> impl Iterator<Item = &'static Case> {

@@ -382,9 +382,15 @@ impl RawWindow {
         let slots = self.plan.slots;
         let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
-            self.waiter(owner, ticket.slot(slots)).event.notify();
+            let waiter = self.waiter(owner, ticket.slot(slots));
+            waiter.event.notify();
             if owner == self.me {
                 self.ring();
+            } else if self.served.is_some()
+                && let Some(rank) = waiter.slot.waiter(ticket)
+                && self.targets[rank as usize].remote
+            {
+                self.ring_at(owner);
             }
         }
     }

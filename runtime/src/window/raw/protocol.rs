@@ -53,6 +53,8 @@ pub(super) enum Ask {
     /// before it. It waits until the epoch is opened. The reply says that it was closed, too; where a part is exposed, that it is
     /// open and nothing was moved.
     Epoch,
+    /// The turn of somebody has come who waits here for the lock. No reply.
+    Look,
 }
 
 /// What the caller of an epoch under NOCHECK vouches for, so that nobody was asked to open it. Every transfer of the epoch says
@@ -116,7 +118,7 @@ impl Ask {
     }
 
     fn of(code: u32) -> Result<Ask, Malformed> {
-        const ASKS: [Ask; 20] = [
+        const ASKS: [Ask; 21] = [
             Ask::Put,
             Ask::Get,
             Ask::Fetch,
@@ -137,6 +139,7 @@ impl Ask {
             Ask::Notify,
             Ask::Region,
             Ask::Epoch,
+            Ask::Look,
         ];
         ASKS.into_iter()
             .find(|&ask| ask as u32 == code)
@@ -309,7 +312,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused() {
-        for code in [0_u32, 21, 255, u32::MAX] {
+        for code in [0_u32, 22, 255, u32::MAX] {
             assert!(Ask::read_vouched(&mut Body::new(&code.to_le_bytes())).is_err());
             assert!(read_reason(code).is_err());
         }

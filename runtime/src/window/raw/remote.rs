@@ -34,6 +34,9 @@ const GETS_AT_ONCE: usize = 16;
 /// How long a rank that says that a window is broken, or that it departs, tries to open a link for that.
 const BREAKING_PATIENCE: Duration = Duration::from_millis(300);
 const DEPARTING_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a rank that lets go of a lock tries to open a link to the agent at which the next one waits, who is found a little
+/// later anyway.
+const RINGING_PATIENCE: Duration = Duration::from_millis(20);
 const TELLING_SLICE: Duration = Duration::from_millis(10);
 
 const NO_EXPOSURE: Malformed = Malformed("an exposure of a number that none has");
@@ -433,6 +436,12 @@ impl RawWindow {
         self.tell(at, BREAKING_PATIENCE, Ask::Break, |body| {
             body.u32(rank as u32).u32(reason as u32);
         });
+    }
+
+    /// Tells the agent of a rank whose memory is mapped that the turn of somebody has come who waits there.
+    #[cold]
+    pub(super) fn ring_at(&self, at: usize) {
+        self.tell(at, RINGING_PATIENCE, Ask::Look, |_| ());
     }
 
     /// Tells a rank that the own handle is gone.

@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 use rma::{Basic, Rank, Team, Window};
 
 use crate::{Case, Outcome, case, is_full};
-use plan::{Numbers, Program};
+pub(crate) use plan::Numbers;
+use plan::Program;
 
 pub(crate) const CASES: &[Case] = &[
     case!(random_programs_read_what_the_model_says, [2, 3, 6]),

@@ -10,7 +10,7 @@ mod transfers;
 mod vouched;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,10 +32,10 @@ use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer};
 use crate::transport::tcp::wire::{Progress, Service, Wire};
 
-/// How soon what waits is looked at again without anybody telling the agent, where ranks that map the memory can change it.
-const SHARED_SLICE: Duration = Duration::from_millis(1);
-/// The same where only the owner and the agent can.
-const OWN_SLICE: Duration = Duration::from_millis(50);
+/// How soon what waits is looked at again without anybody telling the agent: somebody may have ended.
+const SLICE: Duration = Duration::from_millis(50);
+/// The same for what nobody tells of: that a guard is given back, and that there is room in the queue of the lock.
+const UNTOLD_SLICE: Duration = Duration::from_millis(1);
 /// A fence number has so many bits.
 const FENCE_NUMBER_MAX: u64 = 1 << 59;
 
@@ -50,7 +50,6 @@ pub(super) struct Served {
     broken_offset: u64,
     plan: Plan,
     ground: Memory,
-    slice: Duration,
     state: Mutex<State>,
     /// Fences that the owner has come to.
     fences: AtomicU64,
@@ -183,7 +182,6 @@ impl Served {
         ground: Ground,
     ) -> Served {
         let Ground { offset, broken_offset, plan, memory } = ground;
-        let mapped = members.job_ranks().iter().filter(|&&rank| context.shares_memory(rank)).count();
         Served {
             me: members.rank().0,
             members: Arc::clone(members),
@@ -193,7 +191,6 @@ impl Served {
             broken_offset,
             plan,
             ground: memory,
-            slice: if mapped == 1 { OWN_SLICE } else { SHARED_SLICE },
             state: Mutex::default(),
             fences: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
@@ -301,10 +298,20 @@ impl Served {
         match granted {
             Ok(Request::Granted) => Some(self.grant(state, rank, request, Granted::Lock(sharing), 0)),
             Ok(Request::Queued(ticket)) => {
-                self.waiter(ticket).slot.enter(ticket, rank);
+                self.enter_queue(ticket, rank);
                 let what = Wish::Lock { sharing, ticket: Some(ticket) };
-                state.parked.push(Parked { rank, request, what, envelope: None });
-                None
+                let mut parked = Parked { rank, request, what, envelope: None };
+                match self.look(&mut parked, &mut Vec::new()) {
+                    Some((Answer::Done(_), access)) => Some(self.grant(state, rank, request, access, 0)),
+                    Some((refusal, _)) => {
+                        self.abandon(&parked);
+                        Some(refusal)
+                    }
+                    None => {
+                        state.parked.push(parked);
+                        None
+                    }
+                }
             }
             Err(Refusal::Full) if waits => {
                 let what = Wish::Lock { sharing, ticket: None };
@@ -316,6 +323,14 @@ impl Served {
                 Some(Answer::Lock(refusal, word.state().holder()))
             }
         }
+    }
+
+    /// Enters a rank in the queue of the lock. The word is to be looked at afterwards: whoever has let go of the lock before it could
+    /// see the entry has told nobody.
+    fn enter_queue(&self, ticket: Ticket, rank: u32) {
+        self.waiter(ticket).slot.enter(ticket, rank);
+        // SeqCst: pairs with the fence in `settle`, between the change of the word and the look at the entry.
+        fence(Ordering::SeqCst);
     }
 
     /// Says that a rank is about to share the lock.
@@ -581,7 +596,7 @@ impl Served {
                     None => match word.request(parked.rank, *sharing, self.plan.slots) {
                         Ok(Request::Granted) => return done(Granted::Lock(*sharing), 0),
                         Ok(Request::Queued(place)) => {
-                            self.waiter(place).slot.enter(place, parked.rank);
+                            self.enter_queue(place, parked.rank);
                             *ticket = Some(place);
                             place
                         }
@@ -781,6 +796,8 @@ impl Served {
                 self.depart(state, rank);
                 return Ok(Progress::Done);
             }
+            // The agent looks again whenever it has been woken.
+            Ask::Look => return Ok(Progress::Done),
             Ask::Cancel => {
                 let cancelled = body.u64()?;
                 body.end()?;
@@ -830,19 +847,26 @@ impl Service for Served {
 
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) {
         let mut state = self.state();
-        // Those that wait on are put back, in their order.
-        for parked in std::mem::take(&mut state.parked) {
-            let (rank, request) = (parked.rank, parked.request);
-            let job_rank = self.members.job_rank(Rank(rank));
-            if self.evidence(Rank(rank)).is_some() {
-                self.abandon(&parked);
-                continue;
-            }
-            match self.settle(&mut state, parked) {
-                Ok(None) => {}
-                Ok(Some((reply, data))) => answer(job_rank.0, request, &[reply.encode(), data].concat()),
-                // It was sent by a rank of the job that does not keep to the protocol.
-                Err(Malformed(_)) => answer(job_rank.0, request, &Answer::NotAdmitted.encode()),
+        // Who is let in may be followed by somebody who was looked at before.
+        let mut is_settled = false;
+        while !is_settled {
+            is_settled = true;
+            // Those that wait on are put back, in their order.
+            for parked in std::mem::take(&mut state.parked) {
+                let (rank, request) = (parked.rank, parked.request);
+                let job_rank = self.members.job_rank(Rank(rank));
+                if self.evidence(Rank(rank)).is_some() {
+                    self.abandon(&parked);
+                    continue;
+                }
+                let settled = match self.settle(&mut state, parked) {
+                    Ok(None) => continue,
+                    Ok(Some((reply, data))) => [reply.encode(), data].concat(),
+                    // It was sent by a rank of the job that does not keep to the protocol.
+                    Err(Malformed(_)) => Answer::NotAdmitted.encode(),
+                };
+                answer(job_rank.0, request, &settled);
+                is_settled = false;
             }
         }
         self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
@@ -853,7 +877,13 @@ impl Service for Served {
     }
 
     fn look_again_after(&self) -> Option<Duration> {
-        (self.waiting.load(Ordering::Relaxed) != 0).then_some(self.slice) // Relaxed: the agent wrote it.
+        // Relaxed: the agent wrote it.
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let is_untold =
+            |parked: &Parked| matches!(parked.what, Wish::Rest { .. } | Wish::Lock { ticket: None, .. });
+        Some(if self.state().parked.iter().any(is_untold) { UNTOLD_SLICE } else { SLICE })
     }
 }
 
