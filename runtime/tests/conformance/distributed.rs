@@ -162,6 +162,8 @@ fn connections_are_those_of_the_peers_used(team: &Team) -> Outcome {
     }
     team.barrier()?;
     let after = sockets();
+    // Nobody goes before all have looked: who drops a window tells everybody.
+    team.barrier()?;
     println!("{ranks} ranks: {before} sockets, and {after} when each has put to its neighbours");
     assert!(after <= before + 4, "{before} sockets have become {after}");
     // The own door, the launcher, and what a rank has of its output.
