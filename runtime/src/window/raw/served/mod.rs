@@ -248,7 +248,7 @@ impl Served {
         let own = self.control();
         own.fences.0.arrivals.wake();
         own.exposure.0.posted.wake();
-        own.exposure.0.completed.wake();
+        own.ends.0.completed.wake();
     }
 
     /// A member that has ended otherwise than in order, once all that it has sent has been read.
@@ -403,8 +403,7 @@ impl Served {
         waits: bool,
         data: &mut Vec<u8>,
     ) -> Option<Answer> {
-        let record = &self.peer(rank).origin;
-        match self.control().exposure.0.word.start(record, record.last()) {
+        match self.try_start(rank) {
             Ok((number, extent)) => {
                 self.describe(extent, data);
                 Some(self.grant(state, rank, request, Granted::Start(number), number.into()))
@@ -416,6 +415,14 @@ impl Served {
             }
             Err(refusal) => Some(Answer::Start(refusal)),
         }
+    }
+
+    /// Lets a rank into the exposure that is open, if it is for the rank.
+    fn try_start(&self, rank: u32) -> Result<(u32, Extent), exposure::Refusal> {
+        let (own, record) = (self.control(), &self.peer(rank).origin);
+        let withdrawn = || own.ends.0.completed.notify();
+        // What the rank says it has used last is not asked for: that an origin comes once is what closes an exposure.
+        own.exposure.0.word.start(rank, record, record.last(), withdrawn)
     }
 
     /// Says what an exposure opens, if it does not open all.
@@ -433,9 +440,9 @@ impl Served {
     fn complete(&self, state: &mut State, rank: u32) -> Answer {
         match state.origins.remove(&rank) {
             Some(Origin { access: Granted::Start(number), verdict, .. }) => {
-                let exposed = &self.control().exposure.0;
-                exposed.word.complete(&self.peer(rank).origin, number);
-                exposed.completed.notify();
+                let ends = &self.control().ends.0;
+                ends.tally.complete(&self.peer(rank).origin, number);
+                ends.completed.notify_after_change();
                 verdict.answer(number)
             }
             Some(Origin { access: Granted::Refused, told: true, .. }) => Answer::Done(0),
@@ -499,7 +506,7 @@ impl Served {
         // Release: pairs with the Acquire in `somebody_has_departed`.
         own.fate.0.departures.fetch_add(1, Ordering::Release);
         own.fences.0.arrivals.notify();
-        own.exposure.0.completed.notify();
+        own.ends.0.completed.notify();
         // Release: pairs with the Acquire of whoever asks whether the block is free: the touches above come before.
         peer.departed.store(GONE, Ordering::Release);
     }
@@ -567,8 +574,7 @@ impl Served {
         match &mut parked.what {
             Wish::Rest { .. } => None,
             Wish::Start => {
-                let record = &self.peer(parked.rank).origin;
-                match self.control().exposure.0.word.start(record, record.last()) {
+                match self.try_start(parked.rank) {
                     Ok((number, extent)) => {
                         self.describe(extent, data);
                         return done(Granted::Start(number), number.into());
@@ -765,8 +771,7 @@ impl Served {
             }
             Ask::Posted => {
                 let status = self.control().exposure.0.word.status();
-                let admits = !status.is_for_group() || self.peer(rank).origin.is_allowed(status.number());
-                Some(Answer::Done(match (status.is_open(), admits) {
+                Some(Answer::Done(match (status.is_open(), status.admits(rank, &self.peer(rank).origin)) {
                     (false, _) => NOT_POSTED,
                     (true, false) => POSTED_FOR_OTHERS,
                     (true, true) => POSTED,

@@ -225,7 +225,7 @@ impl Served {
                 //   reference lives there: see `put`. - no peer changes the elements: the exclusive lock.
                 true => unsafe { elements::combine_alone(self.ground.engine, code, to, values, count) }?,
                 // SAFETY: - as above, but for peers.
-                false => unsafe { elements::combine_each(code, to, values, count) }?,
+                false => unsafe { elements::combine_each(self.ground.engine, code, to, values, count) }?,
             }
             self.wrote(at, count * size);
             left.count = 0;

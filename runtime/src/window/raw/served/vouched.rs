@@ -69,26 +69,23 @@ impl Served {
             // It stays refused for all of its epoch, lest half of that is done.
             Granted::Refused => return Ok(Entry::default()),
             Granted::Start(_) => {}
-            Granted::Nothing => {
-                let record = &self.peer(rank).origin;
-                match self.control().exposure.0.word.start(record, record.last()) {
-                    Ok((number, extent)) => {
-                        here.access = Granted::Start(number);
-                        here.request = 0;
-                        here.verdict = Verdict::Done;
-                        here.part = match extent {
-                            Extent::Whole => None,
-                            Extent::Part => Some(self.control().exposure.0.part.get()),
-                        };
-                    }
-                    Err(refusal) => {
-                        here.access = Granted::Refused;
-                        here.verdict = Verdict::NotStarted(refusal);
-                        here.told = false;
-                        return Ok(Entry::default());
-                    }
+            Granted::Nothing => match self.try_start(rank) {
+                Ok((number, extent)) => {
+                    here.access = Granted::Start(number);
+                    here.request = 0;
+                    here.verdict = Verdict::Done;
+                    here.part = match extent {
+                        Extent::Whole => None,
+                        Extent::Part => Some(self.control().exposure.0.part.get()),
+                    };
                 }
-            }
+                Err(refusal) => {
+                    here.access = Granted::Refused;
+                    here.verdict = Verdict::NotStarted(refusal);
+                    here.told = false;
+                    return Ok(Entry::default());
+                }
+            },
         }
         let Some((start, end)) = here.part else { return Ok(Entry::default()) };
         if !self.reaches_outside(ask, body, &(start..end))? {
