@@ -27,6 +27,16 @@ pub enum Atomicity {
     Window,
 }
 
+/// How the owner keeps its own accumulates to its own elements apart from those of others, in a window of this atomicity. Where
+/// nobody maps its memory, the others' are all done by its process, many elements at once: with `is_guarded` it takes the one
+/// guard that these take, too, in place of an instruction that is apart from others only.
+pub(super) fn owner_atomicity(atomicity: Atomicity, is_guarded: bool) -> Atomicity {
+    match (atomicity, is_guarded) {
+        (_, true) => Atomicity::Window,
+        (atomicity, false) => atomicity,
+    }
+}
+
 /// Elements of an accumulate that lie next to each other on both sides.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<T> {

@@ -53,6 +53,7 @@ use self::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use self::copies::{Copies, Marked};
 use self::deferral::Promise;
 use self::envelope::Envelope;
+use self::guard::owner_atomicity;
 use self::parts::{Part, Rest};
 use self::protocol::Vouched;
 use self::regions::{Attached, Owned, Regions};
@@ -456,6 +457,8 @@ impl RawWindow {
             })
             .collect();
         let home = (0..targets.len()).find(|&rank| is_mapped(rank)).unwrap_or(me);
+        let mapped = (0..targets.len()).filter(|&rank| is_mapped(rank)).count();
+        let is_guarded = mapped == 1 && 1 < targets.len() && atomicity == Atomicity::Native;
         let ground = Ground {
             offset: all[me].offset,
             broken_offset: all[home].offset,
@@ -469,6 +472,7 @@ impl RawWindow {
                 marked: targets[me].marked,
                 element,
                 atomicity,
+                is_guarded,
             },
         };
         let served = match context.wire().filter(|_| targets.iter().any(|target| target.remote)) {
@@ -511,7 +515,7 @@ impl RawWindow {
             group: Cell::new(None),
             id: all[0].id,
             element,
-            atomicity,
+            atomicity: owner_atomicity(atomicity, is_guarded),
             plan,
             members,
             context,

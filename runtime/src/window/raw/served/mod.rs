@@ -29,7 +29,7 @@ use crate::sync::state_word::{Refusal, Request, Sharing, Ticket, Turn};
 use crate::team::{Members, Rank};
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
-use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer};
+use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer, seal};
 use crate::transport::tcp::wire::{Progress, Service, Wire};
 
 /// How soon what waits is looked at again without anybody telling the agent: somebody may have ended.
@@ -74,6 +74,9 @@ pub(super) struct Memory {
     /// What the window's elements are, and how accumulates to one of them are kept apart.
     pub(super) element: &'static Shape,
     pub(super) atomicity: Atomicity,
+    /// Whether nobody but the owner and its agent reach the elements, which then take one guard for many: see
+    /// [`owner_atomicity`](super::guard::owner_atomicity).
+    pub(super) is_guarded: bool,
 }
 
 /// Which bytes there are.
@@ -702,8 +705,11 @@ impl Served {
             }
             Ask::Get => match self.admits(state, rank) {
                 true => {
-                    self.get(body, &mut data)?;
-                    Some(Answer::Done(0))
+                    let start = replies.len();
+                    drop(Writer::new(replies, Kind::Reply, request).bytes(&Answer::Done(0).encode()));
+                    self.get(body, replies)?;
+                    seal(replies, start);
+                    None
                 }
                 false => Some(self.refusal(state, rank)),
             },
