@@ -337,6 +337,14 @@ pub fn malloc<T: Element>(team: &Team, len: usize) -> Result<Malloc<T>> {
         .map_err(|error| error.caller(team.rank()).called_at(location))
 }
 
+/// Runs `body` while this rank has the lock of its store, for tests: see `private::testing`.
+#[track_caller]
+pub(crate) fn holding<R>(team: &Team, body: impl FnOnce() -> R) -> Result<R> {
+    let Caller { context, hub, .. } = Caller::of(team);
+    let _locked = hub.lock(context, hub.me, "holding a store", Location::caller())?;
+    Ok(body())
+}
+
 /// What the calls have done at a rank, for tests: see `private::testing`.
 pub(crate) fn counters(team: &Team) -> [u64; 8] {
     Hub::of(team.context()).counts()

@@ -111,7 +111,7 @@ where
     let scope = Scope {
         by,
         tag,
-        issued: Mutex::default(),
+        issued: Mutex::new(Issued::new()),
         left: AtomicU32::new(0),
         scope: PhantomData,
         env: PhantomData,
