@@ -74,6 +74,7 @@ mod raw;
 mod remote;
 mod rounds;
 mod scope;
+mod seats;
 mod source;
 mod standing;
 mod wait;

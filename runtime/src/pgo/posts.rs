@@ -10,6 +10,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::PUTS_OK;
+use super::direct::LOOKS;
 use super::event::{Family, Found, Key, Layout};
 use super::hub::{Hub, Locked, note, noted};
 use super::lanes::{Spot, fits_parcel, invites, one_put, place_in};
@@ -23,7 +24,7 @@ use crate::transport::shm::offers::{LANE_PARCELS, Lane, Store};
 
 /// How often a scope looks for an invitation before it announces a put. Fewer than the looks of a wait before its first sleep, as
 /// sleep must find everything announced.
-const INVITATION_LOOKS: u32 = 8;
+const INVITATION_LOOKS: u32 = 8 * LOOKS;
 /// So many puts that found no invitation in a row, and the scope looks for none any more.
 const MISSES_MAX: u32 = 4;
 
