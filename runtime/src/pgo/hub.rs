@@ -23,6 +23,7 @@ use super::posts::Outlets;
 use super::raw::{Ends, carry, check, node_place};
 use super::remote::Remote;
 use super::rounds::{Nodes, Rounds};
+use super::seats::Scopes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
@@ -65,8 +66,7 @@ pub(crate) struct Hub {
     pub(super) remote: Option<Remote>,
     pub(super) rounds: Mutex<HashMap<(u64, u64), Rounds>>,
     nodes: Mutex<Nodes>,
-    /// Teams and tags with an open scope. There are few at a time.
-    pub(super) scopes: Mutex<Vec<(u64, u64)>>,
+    pub(super) scopes: Scopes,
     /// A wait of this rank has failed, and no other one has begun. A hint for cleaning up, so threads may share it.
     pub(super) has_failed: AtomicBool,
     pub(super) outlets: Outlets,
@@ -159,7 +159,7 @@ impl Hub {
             remote,
             rounds: Mutex::default(),
             nodes: Mutex::default(),
-            scopes: Mutex::default(),
+            scopes: Scopes::new(),
             has_failed: AtomicBool::new(false),
             outlets: Outlets::new(segment.size()),
             is_roomy: segment.size() as usize <= thread::available_parallelism().map_or(1, usize::from),

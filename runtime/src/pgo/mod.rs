@@ -74,6 +74,7 @@ mod raw;
 mod remote;
 mod rounds;
 mod scope;
+mod seats;
 mod source;
 mod standing;
 mod wait;
@@ -335,6 +336,14 @@ pub fn malloc<T: Element>(team: &Team, len: usize) -> Result<Malloc<T>> {
     let location = Location::caller();
     Malloc::new(team.context(), len, "rma_malloc")
         .map_err(|error| error.caller(team.rank()).called_at(location))
+}
+
+/// Runs `body` while this rank has the lock of its store, for tests: see `private::testing`.
+#[track_caller]
+pub(crate) fn holding<R>(team: &Team, body: impl FnOnce() -> R) -> Result<R> {
+    let Caller { context, hub, .. } = Caller::of(team);
+    let _locked = hub.lock(context, hub.me, "holding a store", Location::caller())?;
+    Ok(body())
 }
 
 /// What the calls have done at a rank, for tests: see `private::testing`.

@@ -135,6 +135,15 @@ pub fn holding_guard<T: Element, R>(
     window.raw().holding_guard::<T, R>(target, at, body)
 }
 
+/// Runs `body` while this rank holds the lock of its store of offers and events, as one does that is stopped in the middle of a copy.
+///
+/// # Errors
+/// As a call that offers.
+#[track_caller]
+pub fn holding_offers<R>(team: &Team, body: impl FnOnce() -> R) -> Outcome<R> {
+    crate::pgo::holding(team, body)
+}
+
 /// How many events of Put/Get/Offer this rank has served as originator, as target and by its agent.
 pub fn served(team: &Team) -> u64 {
     pgo_counters(team)[..3].iter().sum()
