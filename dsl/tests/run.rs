@@ -111,6 +111,25 @@ fn coupled_rings_give_the_published_hashes() {
     }
 }
 
+/// A halo of one point that changes in every step, between ranks of one point each: what is read is what was sent last.
+// covers: EX-REG-01 -- the form in the stencil language; tests/tests/registers.rs has those in Rust, and fortran-lint's
+// tests `seeds` and `gfortran` the Fortran programs
+#[test]
+fn a_point_that_another_rank_changes_is_read_anew() {
+    const STEPS: usize = 201;
+    let folder = folder();
+    for transport in ["local", "shm", "tcp"] {
+        let steps = format!("steps={STEPS}");
+        let arguments = ["-n", "2", "--transport", transport, "--set", &steps];
+        let lines = lines(&run(folder.path(), &source("handover"), &arguments));
+        for (step, line) in (1..=STEPS).zip(&lines) {
+            let first = if step % 2 == 1 { 777 } else { 999 };
+            assert_eq!(*line, format!("step={step} first={first}"), "{transport}");
+        }
+        assert_eq!(lines[STEPS], format!("steps {STEPS}"), "{transport}");
+    }
+}
+
 #[test]
 fn heat_agrees_with_the_reference() {
     agrees("heat2d", &[("n", "20")]);

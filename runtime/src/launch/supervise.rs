@@ -4,7 +4,7 @@
 //! When a rank fails, its evidence goes into the segment and everybody is woken, so that the survivors' calls return
 //! typed errors. What still runs after a grace time is asked to end, and after another one ended.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -182,8 +182,8 @@ struct Launcher {
     signals: Signals,
     ground: Ground,
     processes: Vec<Process>,
-    /// Told when all output has been written.
-    output: mpsc::Receiver<()>,
+    /// Told when all output has been written, or why some of it is lost.
+    output: mpsc::Receiver<io::Result<()>>,
     over: Over,
 }
 
@@ -269,12 +269,8 @@ impl Launcher {
             }
         }
         thread::Builder::new().name("output".to_owned()).spawn(move || {
-            match pipes.forward() {
-                Ok(()) => {}
-                Err(error) => eprintln!("rma-run: output of the ranks is lost: {error}"),
-            }
             // The receiver is gone if the launcher has given up waiting.
-            let _ = done.send(());
+            let _ = done.send(pipes.forward());
         })?;
         Ok(launcher)
     }
@@ -374,16 +370,29 @@ impl Launcher {
         }
         self.over.tell();
         // The reader of the output may be slow, so this can take any time; a signal cuts it short.
-        while self.output.recv_timeout(OUTPUT_SLICE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let written = loop {
+            match self.output.recv_timeout(OUTPUT_SLICE) {
+                Ok(written) => break written,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break Ok(()),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
             match self.signals.next() {
                 Some(number) if ENDING_SIGNALS.contains(&number) => {
                     ending_signal.get_or_insert(number);
-                    break;
+                    break Ok(());
                 }
                 _ => {}
             }
+        };
+        let status = self.conclude(first_failed, ending_signal, &overstayed);
+        match written {
+            Ok(()) => status,
+            Err(error) => {
+                // The standard error may be what can't be written to.
+                let _ = writeln!(io::stderr(), "rma-run: output of the ranks is lost: {error}");
+                if status == 0 { STATUS_LAUNCHER } else { status }
+            }
         }
-        self.conclude(first_failed, ending_signal, &overstayed)
     }
 
     /// Waits for a signal, the end of a process or the deadline; gives the processes that have ended.
