@@ -4,7 +4,7 @@
 //! When a rank fails, its evidence goes into the segment and everybody is woken, so that the survivors' calls return
 //! typed errors. What still runs after a grace time is asked to end, and after another one ended.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -22,7 +22,7 @@ use super::environment::{
 };
 use super::output::{Output, Over, forward_input};
 use super::{Launch, Stats, Tags, Transport};
-use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::error::{Error, ErrorKind, Evidence, Result, say};
 use crate::liveness;
 use crate::sys::process::prepare_rank;
 use crate::sys::signal::{Signals, is_ignored};
@@ -63,7 +63,7 @@ pub fn launch(launch: &Launch) -> u8 {
     match Launcher::start(launch) {
         Ok(launcher) => launcher.supervise(),
         Err(refusal) => {
-            eprintln!("rma-run: {}", refusal.message);
+            say(format_args!("rma-run: {}", refusal.message));
             refusal.status
         }
     }
@@ -388,8 +388,7 @@ impl Launcher {
         match written {
             Ok(()) => status,
             Err(error) => {
-                // The standard error may be what can't be written to.
-                let _ = writeln!(io::stderr(), "rma-run: output of the ranks is lost: {error}");
+                say(format_args!("rma-run: output of the ranks is lost: {error}"));
                 if status == 0 { STATUS_LAUNCHER } else { status }
             }
         }
@@ -452,14 +451,14 @@ impl Launcher {
     /// Says what went wrong, and gives the exit status of the job.
     fn conclude(&self, first_failed: Option<usize>, ending_signal: Option<i32>, overstayed: &[usize]) -> u8 {
         for index in overstayed {
-            eprintln!("rma-run: {} did not end by itself and was ended", self.name(*index));
+            say(format_args!("rma-run: {} did not end by itself and was ended", self.name(*index)));
         }
         // A rank that noted its own failure may be reaped after one that failed because of it.
         let noted = self.ground.first_failure();
         let noted = noted.map(|rank| rank as usize).filter(|&index| !self.status(index).success());
         let cause = match (ending_signal, noted.or(first_failed)) {
             (Some(number), _) => {
-                eprintln!("rma-run: the job was ended by signal {number} ({})", signal_name(number));
+                say(format_args!("rma-run: the job was ended by signal {number} ({})", signal_name(number)));
                 return 128_u8.saturating_add(number as u8);
             }
             (None, None) => return 0,
@@ -478,15 +477,15 @@ impl Launcher {
                     _ => "find out who sent it",
                 };
                 let signal = signal_name(number);
-                eprintln!(
+                say(format_args!(
                     "rma-run: {name} was killed by signal {number} ({signal}) and the job has ended; {advice}"
-                );
+                ));
                 128_u8.saturating_add(number as u8)
             }
             (Some(code), None) => {
-                eprintln!(
+                say(format_args!(
                     "rma-run: {name} exited with status {code} and the job has ended; its own message is above"
-                );
+                ));
                 u8::try_from(code).unwrap_or(STATUS_LAUNCHER)
             }
             (None, None) => STATUS_LAUNCHER,
