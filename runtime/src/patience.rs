@@ -66,6 +66,24 @@ impl Patience {
 
     /// Looks until `ready` gives a value or patience is at its end.
     pub(crate) fn spin_and_yield<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        if let Some(value) = self.spin(ready) {
+            return Some(value);
+        }
+        let begun = Instant::now();
+        for _ in 0..self.yields {
+            match ready() {
+                Some(value) => return Some(value),
+                None => thread::yield_now(),
+            }
+            if YIELDING < begun.elapsed() {
+                break;
+            }
+        }
+        None
+    }
+
+    /// The first part of it, for those that do something else before they sleep.
+    pub(crate) fn spin<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
         // Relaxed, here and below: a guess that no other word depends on.
         let spins = self.spins.load(Ordering::Relaxed);
         for _ in 0..spins {
@@ -81,16 +99,6 @@ impl Patience {
         }
         if SPINS_MIN < spins {
             self.spins.store(spins / 2, Ordering::Relaxed);
-        }
-        let begun = Instant::now();
-        for _ in 0..self.yields {
-            match ready() {
-                Some(value) => return Some(value),
-                None => thread::yield_now(),
-            }
-            if YIELDING < begun.elapsed() {
-                break;
-            }
         }
         None
     }

@@ -376,7 +376,7 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
             liveness::end(&ends, lost, evidence);
         }
     };
-    agent::start(Arc::clone(&wire), door, joined.decoder, Box::new(on_lost)).map_err(system)?;
+    agent::start(&wire, door, joined.decoder, Box::new(on_lost)).map_err(system)?;
     Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire), hub: Some(hub) })
 }
 

@@ -118,9 +118,23 @@ impl RankContext {
         ready: &mut dyn FnMut() -> Option<R>,
         location: &'static Location<'static>,
     ) -> Result<R> {
-        match self.patience().spin_and_yield(ready) {
+        match self.look_eagerly(ready) {
             Some(value) => Ok(value),
             None => self.sleep(event, what, ready, location),
+        }
+    }
+
+    /// Looks until `ready` gives a value or patience is at its end. Where ranks are reached by connections, serves them meanwhile.
+    pub(crate) fn look_eagerly<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        let Some(wire) = self.wire() else { return self.patience().spin_and_yield(ready) };
+        if wire.has_mapped_peers()
+            && let Some(value) = self.patience().spin(ready)
+        {
+            return Some(value);
+        }
+        match wire.driving() {
+            Some(driving) => driving.drive(ready),
+            None => None,
         }
     }
 
@@ -169,6 +183,9 @@ impl RankContext {
         let shown = segment.offset_of(event).and_then(|offset| Shown::new(segment, me, offset, &what));
         let begun = Instant::now();
         let suspect = Suspect::default();
+        if let Some(driving) = self.wire().and_then(|wire| wire.driving()) {
+            driving.count_sleeper(1);
+        }
         Watch { context: self, what, location, begun, shown, suspect, asked: None, undrained: None }
     }
 
@@ -443,6 +460,9 @@ pub(crate) struct Watch<'a> {
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
         self.context.slept(self.begun.elapsed());
+        if let Some(driving) = self.context.wire().and_then(|wire| wire.driving()) {
+            driving.count_sleeper(-1);
+        }
         if let (Some(Asked { rank, request }), Some(wire)) = (self.asked.take(), self.context.wire()) {
             wire.forget_sight(rank, request);
         }

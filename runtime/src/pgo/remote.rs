@@ -140,7 +140,7 @@ impl Remote {
         location: &'static Location<'static>,
         ready: &mut dyn FnMut() -> Result<Option<R>>,
     ) -> Result<R> {
-        if let Some(outcome) = by.context.patience().spin_and_yield(&mut || ready().transpose()) {
+        if let Some(outcome) = by.context.look_eagerly(&mut || ready().transpose()) {
             return outcome;
         }
         let store = by.hub.store(by.hub.me, what.call)?;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use rustix::io::{Errno, FdFlags};
@@ -32,6 +33,24 @@ pub(crate) fn own_threads() -> Option<Vec<u32>> {
 /// The calling thread, as [`own_threads`] names it.
 pub(crate) fn own_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
+}
+
+/// Asks the system to let the calling thread run for short times only, and soon when it is woken, before threads that compute.
+/// Systems that know nothing of it do so in any case, or not.
+pub(crate) fn take_short_turns(turn: Duration) {
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER.cast_unsigned(),
+        sched_flags: 0,
+        sched_nice: 0,
+        sched_priority: 0,
+        sched_runtime: turn.as_nanos() as u64,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    // SAFETY: - readable: the attributes outlive the call, and say how long they are. - it changes nothing but when the calling
+    //   thread (0) runs.
+    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
 }
 
 /// Whether a process exists and has a thread that can still execute something.

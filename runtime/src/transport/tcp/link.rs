@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
+use super::driving::Driving;
 use super::frame::{DATA_MAX_BYTES, Decoder, Kind, Writer, seal};
 use super::handshake::{ANSWER_BYTES, Caller, Party, Secret};
 use super::socket::{self, Moved, Woken};
@@ -64,6 +65,8 @@ impl From<Error> for Cut {
 pub(crate) struct Link {
     address: SocketAddr,
     tally: Arc<Tally>,
+    /// What a thread looks after while it waits for a reply.
+    driving: Option<Arc<Driving>>,
     state: Mutex<State>,
     /// Told when the state changes, when replies have arrived and when a thread stops reading.
     changed: Condvar,
@@ -133,10 +136,11 @@ impl Staged {
 }
 
 impl Link {
-    pub(crate) fn new(address: SocketAddr, tally: Arc<Tally>) -> Link {
+    pub(crate) fn new(address: SocketAddr, tally: Arc<Tally>, driving: Option<Arc<Driving>>) -> Link {
         Link {
             address,
             tally,
+            driving,
             state: Mutex::default(),
             changed: Condvar::new(),
             staged: Mutex::default(),
@@ -327,6 +331,17 @@ impl Link {
     pub(crate) fn reply(&self, request: u64, pause: Pause<'_>) -> Result<Vec<u8>, Cut> {
         self.push(pause)?;
         let stream = self.stream()?;
+        let mut look = || match self.read_available(&stream) {
+            Ok(_) => self.state().replies.remove(&request).map(Ok),
+            Err(cut) => Some(Err(cut)),
+        };
+        let arrived = match &self.driving {
+            Some(driving) => driving.drive(&mut look),
+            None => look(),
+        };
+        if let Some(arrived) = arrived {
+            return arrived;
+        }
         loop {
             let mut state = self.state();
             if let Some(body) = state.replies.remove(&request) {

@@ -157,6 +157,15 @@ impl Poller {
         let _ = epoll::delete(&self.epoll, descriptor);
     }
 
+    /// Sleeps until something can be done, or for so long.
+    pub(crate) fn sleep(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let mut events = [MaybeUninit::uninit()];
+        match epoll::wait(&self.epoll, &mut events, timeout.map(timespec).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
     /// Sleeps until something can be done, or for so long, and gives the numbers of those that have something.
     pub(crate) fn wait(&self, timeout: Option<Duration>) -> io::Result<Vec<u64>> {
         let mut events = [const { MaybeUninit::uninit() }; EVENTS];

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::event::EventfdFlags;
 
+use super::driving::Driving;
 use super::frame::{Body, DATA_MAX_BYTES, Frame, Kind, Malformed, Writer};
 use super::handshake::{Party, Secret};
 use super::link::{Cut, Link, Pause};
@@ -42,6 +43,7 @@ pub(crate) struct Wire {
     me: u32,
     secret: Secret,
     places: Vec<Place>,
+    has_mapped_peers: bool,
     links: Vec<OnceLock<Box<Link>>>,
     /// Whether each rank may have sent what this one has not read yet.
     speaking: Vec<AtomicU8>,
@@ -52,6 +54,9 @@ pub(crate) struct Wire {
     rendezvous_is_gone: AtomicBool,
     waits: Waits,
     services: Mutex<HashMap<u64, Arc<dyn Service>>>,
+    /// Whether a service may have something that has to wait.
+    has_waiting: AtomicBool,
+    driving: OnceLock<Arc<Driving>>,
     tally: Arc<Tally>,
 }
 
@@ -96,8 +101,11 @@ impl Wire {
         rendezvous: TcpStream,
         waits: Waits,
     ) -> io::Result<Wire> {
+        let own = places[me as usize].node;
+        let on_node = places.iter().filter(|place| own != NODE_ALONE && place.node == own).count();
         Ok(Wire {
             me,
+            has_mapped_peers: 1 < on_node,
             secret,
             links: places.iter().map(|_| OnceLock::new()).collect(),
             speaking: places.iter().map(|_| AtomicU8::new(SILENT)).collect(),
@@ -109,6 +117,8 @@ impl Wire {
             rendezvous_is_gone: AtomicBool::new(false),
             waits,
             services: Mutex::default(),
+            has_waiting: AtomicBool::new(false),
+            driving: OnceLock::new(),
             tally: Arc::default(),
         })
     }
@@ -117,6 +127,26 @@ impl Wire {
     pub(crate) fn shares_memory(&self, job_rank: u32) -> bool {
         let node = |rank: u32| self.places[rank as usize].node;
         job_rank == self.me || (node(job_rank) != NODE_ALONE && node(job_rank) == node(self.me))
+    }
+
+    /// Whether the memory of any other rank is mapped here.
+    pub(crate) fn has_mapped_peers(&self) -> bool {
+        self.has_mapped_peers
+    }
+
+    /// How many ranks the job has.
+    pub(super) fn size(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Who looks at the sockets, once that has begun.
+    pub(crate) fn driving(&self) -> Option<&Arc<Driving>> {
+        self.driving.get()
+    }
+
+    pub(super) fn drive_by(&self, driving: Arc<Driving>) {
+        // It begins once.
+        let _ = self.driving.set(driving);
     }
 
     /// Whether the job has such a rank.
@@ -155,7 +185,8 @@ impl Wire {
         let Some(address) = self.places[at].address else {
             return Err(Cut::Gone("it has not joined the job"));
         };
-        let link = self.links[at].get_or_init(|| Box::new(Link::new(address, Arc::clone(&self.tally))));
+        let link = self.links[at]
+            .get_or_init(|| Box::new(Link::new(address, Arc::clone(&self.tally), self.driving().cloned())));
         link.open(&self.secret, Party::Rank(self.me), Party::Rank(job_rank), pause)?;
         Ok(link)
     }
@@ -285,8 +316,22 @@ impl Wire {
         self.services().remove(&name);
     }
 
-    /// Wakes the agent, so that services look again at what had to wait.
+    /// Lets services look again at what had to wait, soon.
     pub(crate) fn ring(&self) {
+        if let Some(driving) = self.driving() {
+            driving.ring(self);
+        }
+    }
+
+    /// Lets services look again at what had to wait, at once. The caller has no lock that one of them takes.
+    pub(crate) fn attend(&self) {
+        if let Some(driving) = self.driving() {
+            driving.attend(self);
+        }
+    }
+
+    /// Wakes the agent from its sleep on the sockets.
+    pub(super) fn ring_bell(&self) {
         // Fails only when the counter is full, and then the bell has been rung.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
@@ -305,7 +350,15 @@ impl Wire {
             .map(Arc::clone)
             .collect();
         waiting.iter().for_each(|service| service.look_again(answer));
-        waiting.iter().filter_map(|service| service.look_again_after()).min()
+        let next = waiting.iter().filter_map(|service| service.look_again_after()).min();
+        // Relaxed: only whoever has the sockets uses it; see `has_waiting`.
+        self.has_waiting.store(next.is_some(), Ordering::Relaxed);
+        next
+    }
+
+    /// Whether a service may have something that has to wait, which others than this rank have asked for.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.has_waiting.load(Ordering::Relaxed)
     }
 
     /// Says on every link that nothing more will come.
@@ -368,7 +421,13 @@ impl Wire {
                 let name = body.u64()?;
                 let service = self.services().get(&name).map(Arc::clone);
                 match service {
-                    Some(service) => return service.serve(from, request, body, replies),
+                    Some(service) => {
+                        let progress = service.serve(from, request, body, replies)?;
+                        if service.look_again_after().is_some() {
+                            self.has_waiting.store(true, Ordering::Relaxed); // Relaxed: as in `look_again`.
+                        }
+                        return Ok(progress);
+                    }
                     // All who could ask have said before that they are done, so what comes late means nothing any more.
                     None if request == 0 => return Ok(Progress::Done),
                     None => return Err(Malformed("a request for a service that does not exist")),

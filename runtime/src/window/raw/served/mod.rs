@@ -200,7 +200,7 @@ impl Served {
     pub(super) fn ring(&self) {
         // Relaxed: who comes to wait afterwards looks at the words itself; who is missed is looked at after a slice.
         if self.waiting.load(Ordering::Relaxed) != 0 {
-            self.wire.ring();
+            self.wire.attend();
         }
     }
 

@@ -1,0 +1,337 @@
+//! Who looks at the sockets of the server half. Whoever waits for something drives: it looks at them between its looks at what it
+//! waits for, so that a frame is done without a change of threads. Where nobody waits, the agent does. Never waits itself, but
+//! for the agent's sleep.
+//!
+//! A driver that begins wakes the agent once if that sleeps on the sockets, as every frame would wake it otherwise. The agent
+//! then stays away as long as somebody drives, and for a moment after, since ranks that communicate wait again soon; so a
+//! request that comes in that moment is answered late by as much. A driver that goes to sleep calls the agent back at once.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::door::Door;
+use super::frame::Decoder;
+use super::server::{OnLost, Server};
+use super::socket::Poller;
+use super::wire::Wire;
+use crate::sync::event::Event;
+use crate::sys::time::monotonic_ns;
+
+/// How long the agent stays away after somebody has driven.
+const LINGER: Duration = Duration::from_micros(250);
+/// How long a driver goes on after the last frame before its caller sleeps, and in all.
+const PATIENCE: Duration = Duration::from_micros(100);
+const PATIENCE_MAX: Duration = Duration::from_millis(1);
+/// Looks between two looks at the clock.
+const LOOKS_PER_CLOCK: u32 = 4;
+/// Looks before the first at which the core is given away, at most and at least: some microseconds, which a round trip takes.
+const SPINS_MAX: u32 = 32;
+const SPINS_MIN: u32 = 1;
+/// Looks of a driver at its own condition between two looks at the sockets, where ranks that share memory can fulfil it.
+const LOOKS_MIXED: u32 = 16;
+/// With more ranks per core than this nobody looks longer than once.
+const DRIVING_RANKS_PER_CORE: usize = 8;
+/// How soon a driver does what only time asks for.
+const CHORES_EVERY: Duration = Duration::from_millis(1);
+
+/// How eager those are that look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Eagerness {
+    /// Every rank has a core.
+    Spinning,
+    /// There are more ranks than cores: who looks gives its core away after each look.
+    Yielding,
+    /// There are many more.
+    Once,
+}
+
+impl Eagerness {
+    fn of(ranks: usize) -> Eagerness {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        match ranks {
+            few if few <= cores => Eagerness::Spinning,
+            some if some <= cores * DRIVING_RANKS_PER_CORE => Eagerness::Yielding,
+            _ => Eagerness::Once,
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct Driving {
+    wire: Weak<Wire>,
+    poller: Arc<Poller>,
+    server: Mutex<Server>,
+    /// Something was done here that requests may wait for.
+    rung: AtomicBool,
+    /// Threads that look at the sockets now.
+    drivers: AtomicU32,
+    /// When the last of them has stopped and may begin again soon; 0 if it sleeps.
+    driven_ns: AtomicU64,
+    /// Threads whose waits have begun to sleep.
+    sleepers: AtomicU32,
+    chores_ns: AtomicU64,
+    /// The agent sleeps on the sockets, or is about to.
+    is_watched: AtomicBool,
+    /// Where the agent sleeps while somebody drives.
+    parked: Event,
+    eagerness: Eagerness,
+    /// How many looks are made before the core is given away. Spinning pays only while the other side has another core: the
+    /// number doubles when spinning was enough, and halves when it was not.
+    spins: AtomicU32,
+    looks: u32,
+}
+
+impl Driving {
+    pub(super) fn new(
+        wire: &Arc<Wire>,
+        door: Door,
+        rendezvous: Decoder,
+        on_lost: OnLost,
+    ) -> io::Result<Driving> {
+        let poller = Arc::new(Poller::new()?);
+        Ok(Driving {
+            wire: Arc::downgrade(wire),
+            server: Mutex::new(Server::new(wire, &poller, door, rendezvous, on_lost)?),
+            poller,
+            rung: AtomicBool::new(false),
+            drivers: AtomicU32::new(0),
+            driven_ns: AtomicU64::new(0),
+            sleepers: AtomicU32::new(0),
+            chores_ns: AtomicU64::new(0),
+            is_watched: AtomicBool::new(false),
+            parked: Event::new(),
+            eagerness: Eagerness::of(wire.size()),
+            spins: AtomicU32::new(SPINS_MAX),
+            looks: if wire.has_mapped_peers() { LOOKS_MIXED } else { 1 },
+        })
+    }
+
+    fn server(&self) -> Option<MutexGuard<'_, Server>> {
+        match self.server.try_lock() {
+            Ok(server) => Some(server),
+            // What a panic has left behind is a frame that was not done.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Looks at the sockets once. Whether there was something to do.
+    fn turn(&self, wire: &Wire, all: bool) -> bool {
+        let Some(mut server) = self.server() else { return false };
+        let now = monotonic_ns();
+        if self.chores_ns.load(Ordering::Relaxed) <= now {
+            self.chores_ns.store(now + CHORES_EVERY.as_nanos() as u64, Ordering::Relaxed);
+            server.chores(wire, &self.rung);
+        }
+        // What is wrong with the poller the agent finds, too.
+        let did = server.turn(wire, &self.rung, all).unwrap_or(false);
+        drop(server);
+        self.answer_rings(wire);
+        did
+    }
+
+    /// Lets requests that wait be looked at again now, by the caller or by whoever has the sockets.
+    pub(super) fn attend(&self, wire: &Wire) {
+        self.rung.store(true, Ordering::Release); // Release: pairs with the Acquire in `look_again_if`.
+        self.answer_rings(wire);
+    }
+
+    fn answer_rings(&self, wire: &Wire) {
+        loop {
+            // SeqCst: either this sees that somebody has rung, or who has rung sees that the server is free.
+            fence(Ordering::SeqCst);
+            if !self.rung.load(Ordering::Relaxed) {
+                return;
+            }
+            // Whoever has it looks when it gives it back.
+            let Some(mut server) = self.server() else { return };
+            server.look_again_if(wire, &self.rung);
+        }
+    }
+
+    /// Lets requests that wait be looked at again soon.
+    pub(super) fn ring(&self, wire: &Wire) {
+        self.rung.store(true, Ordering::Release); // Release: as in `attend`.
+        fence(Ordering::SeqCst); // SeqCst: pairs with the fence in `watch`.
+        if self.is_watched.load(Ordering::Relaxed) {
+            wire.ring_bell();
+        }
+    }
+
+    /// Looks at the sockets until `ready` gives a value or patience is at its end.
+    pub(crate) fn drive<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        let Some(wire) = self.wire.upgrade().filter(|_| self.eagerness != Eagerness::Once) else {
+            return ready();
+        };
+        let driver = Driver::new(self, &wire);
+        let mut pace = Pace::new(self);
+        loop {
+            for _ in 0..self.looks {
+                if let Some(value) = ready() {
+                    pace.was_enough();
+                    return Some(value);
+                }
+                std::hint::spin_loop();
+            }
+            if !pace.goes_on(self.turn(&wire, false)) {
+                break;
+            }
+        }
+        driver.sleeps();
+        None
+    }
+
+    /// Counts a thread whose wait begins to sleep (1) or has ended (-1).
+    pub(crate) fn count_sleeper(&self, change: i32) {
+        self.sleepers.fetch_add(change.cast_unsigned(), Ordering::Relaxed); // Relaxed: a hint for the agent.
+    }
+
+    /// What the agent does.
+    pub(super) fn attend_always(&self, wire: &Wire) -> io::Result<()> {
+        loop {
+            self.stay_away();
+            self.watch(wire)?;
+            let mut pace = Pace::new(self);
+            while self.drivers.load(Ordering::Relaxed) == 0 {
+                let did = self.turn(wire, true);
+                // A rank that sleeps leaves its core to its agent, for more frames that may come at once.
+                let may_look =
+                    self.eagerness == Eagerness::Spinning && self.sleepers.load(Ordering::Relaxed) != 0;
+                if !may_look || !pace.goes_on(did) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Sleeps until something has come and nobody else looks at it.
+    fn watch(&self, wire: &Wire) -> io::Result<()> {
+        self.is_watched.store(true, Ordering::Relaxed);
+        let timeout = match self.server() {
+            Some(mut server) => server.chores(wire, &self.rung),
+            None => Some(Duration::ZERO),
+        };
+        fence(Ordering::SeqCst); // SeqCst: pairs with those in `ring` and `Driver::new`.
+        let is_needed = self.drivers.load(Ordering::Relaxed) == 0 && !self.rung.load(Ordering::Relaxed);
+        if is_needed {
+            self.poller.sleep(timeout)?;
+        }
+        self.is_watched.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sleeps while somebody drives.
+    fn stay_away(&self) {
+        while self.lingers().is_some() {
+            let ticket = self.parked.announce();
+            if let Some(time) = self.lingers() {
+                self.parked.sleep(ticket, Some(time));
+            }
+        }
+    }
+
+    /// How long the agent is not needed.
+    fn lingers(&self) -> Option<Duration> {
+        if self.drivers.load(Ordering::Relaxed) != 0 {
+            return Some(LINGER);
+        }
+        // Acquire: pairs with the Release of a driver, so that its last turn comes before the agent's first.
+        let driven = self.driven_ns.load(Ordering::Acquire);
+        let since = Duration::from_nanos(monotonic_ns().saturating_sub(driven));
+        LINGER.checked_sub(since).filter(|left| !left.is_zero())
+    }
+}
+
+/// How often a thread looks before it gives its core away, and before it sleeps.
+struct Pace<'a> {
+    driving: &'a Driving,
+    begun: Instant,
+    /// The last time that there was something to do.
+    last: Instant,
+    spins: u32,
+    /// Looks since then.
+    looks: u32,
+}
+
+impl<'a> Pace<'a> {
+    fn new(driving: &'a Driving) -> Pace<'a> {
+        let now = Instant::now();
+        let spins = match driving.eagerness {
+            // Relaxed, here and below: a guess that no other word depends on.
+            Eagerness::Spinning => driving.spins.load(Ordering::Relaxed),
+            Eagerness::Yielding | Eagerness::Once => 0,
+        };
+        Pace { driving, begun: now, last: now, spins, looks: 0 }
+    }
+
+    /// Notes a look that found something, or nothing; whether there is to be another one.
+    fn goes_on(&mut self, did: bool) -> bool {
+        if did {
+            self.was_enough();
+            self.last = Instant::now();
+            self.looks = 0;
+            return self.last - self.begun < PATIENCE_MAX;
+        }
+        self.looks += 1;
+        if self.looks == self.spins && SPINS_MIN < self.spins {
+            self.spins /= 2;
+            self.driving.spins.store(self.spins, Ordering::Relaxed);
+        }
+        if self.spins < self.looks {
+            thread::yield_now();
+        }
+        if !self.looks.is_multiple_of(LOOKS_PER_CLOCK) {
+            return true;
+        }
+        let now = Instant::now();
+        let patience = match self.driving.eagerness {
+            Eagerness::Spinning => PATIENCE,
+            // Others have to have their turns before it is clear that nothing comes.
+            Eagerness::Yielding | Eagerness::Once => PATIENCE_MAX,
+        };
+        now - self.last < patience && now - self.begun < PATIENCE_MAX
+    }
+
+    /// Notes that what was waited for has come.
+    fn was_enough(&mut self) {
+        if self.looks < self.spins && self.spins < SPINS_MAX {
+            self.spins *= 2;
+            self.driving.spins.store(self.spins, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A thread that looks at the sockets.
+struct Driver<'a>(&'a Driving);
+
+impl<'a> Driver<'a> {
+    fn new(driving: &'a Driving, wire: &Wire) -> Driver<'a> {
+        driving.drivers.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst); // SeqCst: either the agent sees the driver before it sleeps, or this sees the agent.
+        if driving.is_watched.load(Ordering::Relaxed) && driving.is_watched.swap(false, Ordering::Relaxed) {
+            wire.ring_bell();
+        }
+        Driver(driving)
+    }
+
+    fn stop(&self, driven_ns: u64) {
+        self.0.driven_ns.store(driven_ns, Ordering::Release); // Release: pairs with the Acquire in `lingers`.
+        self.0.drivers.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Stops, and calls the agent back.
+    fn sleeps(self) {
+        self.stop(0);
+        self.0.parked.notify();
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        self.stop(monotonic_ns());
+    }
+}
