@@ -244,6 +244,19 @@ fn ends_of_every_kind_reach_the_others() {
 }
 
 #[test]
+fn ranks_that_may_open_few_files_wait_for_nobody_for_ever() {
+    // From too few for the process itself over too few for the second rank's connection to enough. No time limit helps.
+    for files in 6..16 {
+        let script = format!("ulimit -n {files}; exec {RANKS} barriers 3");
+        let ended = Job::start_words(["-n", "2", "--transport", "tcp", "sh", "-c", &script], b"").end();
+        match ended.code() {
+            Some(0) => assert_eq!(ended.lines("is done").len(), 2, "{files} files: {ended:#?}"),
+            _ => ended.says("rma-run: rank "),
+        }
+    }
+}
+
+#[test]
 fn a_program_that_never_joins_is_missed() {
     let script = format!("if [ $RMA_RANK = 1 ]; then exit 7; else exec {RANKS} forever; fi");
     let ended = Job::start_words(["-n", "3", "--transport", "tcp", "sh", "-c", &script], b"").end();
