@@ -139,7 +139,7 @@ fn halos_are_read_after_the_fence_that_brings_them() {
     let folder = folder();
     let output = driver(folder.path()).args(["compile", "--emit", "rust"]).arg(source("handover")).output();
     let emitted = text(&output.expect("the driver starts").stdout);
-    assert!(!emitted.contains("unsafe"), "every access is one that the types allow");
+    assert!(emitted.contains("#![forbid(unsafe_code)]"), "every access is one that the types allow");
     let (_, exchange) = emitted.split_once("pub fn exchange(").expect("halos are exchanged by one function");
     let (exchange, _) = exchange.split_once("\n    }\n").expect("it ends");
     let places: Vec<usize> = [".pack(", "window.fence(", "epoch.put(", "window.local()", ".unpack("]
