@@ -14,6 +14,8 @@ mod primitive {
 mod exposure;
 #[path = "../src/sync/guard.rs"]
 mod guard;
+#[path = "../src/sync/handover.rs"]
+mod handover;
 #[path = "../src/sync/marks.rs"]
 mod marks;
 #[path = "../src/sync/notices.rs"]
@@ -23,8 +25,9 @@ mod phases;
 #[path = "../src/sync/state_word.rs"]
 mod state_word;
 
-use exposure::{Admits, Closing, Exposure, Extent, Origin, Part};
+use exposure::{Admits, Closing, Crowd, Exposure, Extent, Origin, Part, Tally};
 use guard::Guard;
+use handover::{Handover, Stage};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -269,6 +272,7 @@ fn post_and_lock_exclude_each_other() {
 /// A window of one owner with an exposure and the memory that it protects.
 struct Exposed {
     exposure: Exposure,
+    tally: Tally,
     origins: Vec<Origin>,
     posted: Bell,
     completed: Bell,
@@ -279,6 +283,7 @@ impl Exposed {
     fn new(origins: usize) -> Arc<Exposed> {
         Arc::new(Exposed {
             exposure: Exposure::new(),
+            tally: Tally::new(),
             origins: (0..origins).map(|_| Origin::new()).collect(),
             posted: Bell::new(),
             completed: Bell::new(),
@@ -288,14 +293,31 @@ impl Exposed {
 
     fn write_and_complete(&self, me: usize, number: u32) {
         self.cells[me].with_mut(|cell| unsafe { *cell += 1 });
-        self.exposure.complete(&self.origins[me], number);
+        self.tally.complete(&self.origins[me], number);
         self.completed.notify();
     }
 
+    fn open(&self, admits: Admits, extent: Extent) {
+        self.exposure.open(&self.tally, admits, extent).unwrap();
+    }
+
+    fn start(&self, me: usize, last: u32) -> Result<(u32, Extent), exposure::Refusal> {
+        self.exposure.start(me as u32, &self.origins[me], last, || self.completed.notify())
+    }
+
+    fn is_anybody_at_work(&self) -> bool {
+        self.origins.iter().any(Origin::is_at_work)
+    }
+
+    /// Waits for all that can come.
     fn wait(&self, count: usize) -> Closing {
+        self.wait_among(count, &Crowd::Counted)
+    }
+
+    fn wait_among(&self, count: usize, crowd: &Crowd<'_>) -> Closing {
         let mut outcome = Closing::Pending;
         self.completed.wait(|| {
-            outcome = self.exposure.try_close(count);
+            outcome = self.exposure.try_close(&self.tally, count, crowd);
             outcome != Closing::Pending
         });
         outcome
@@ -307,11 +329,11 @@ impl Exposed {
 fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
     explore(2, || {
         let window = Exposed::new(2);
-        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
+        window.open(Admits::Anyone, Extent::Whole);
         let origins: Vec<_> = (0..2)
             .map(|me| {
                 let window = Arc::clone(&window);
-                loom::thread::spawn(move || match window.exposure.start(&window.origins[me], 0) {
+                loom::thread::spawn(move || match window.start(me, 0) {
                     Ok((number, _)) => {
                         window.write_and_complete(me, number);
                         true
@@ -341,7 +363,7 @@ fn whoever_is_let_into_a_part_knows_which() {
         let part = Arc::new(Part::new());
         let origin = {
             let (window, part) = (Arc::clone(&window), Arc::clone(&part));
-            loom::thread::spawn(move || match window.exposure.start(&window.origins[0], 0) {
+            loom::thread::spawn(move || match window.start(0, 0) {
                 Ok((number, extent)) => {
                     // Each exposure has its own range, and the second one follows the first.
                     assert_eq!(extent, Extent::Part);
@@ -353,7 +375,7 @@ fn whoever_is_let_into_a_part_knows_which() {
         };
         for number in 1..=2 {
             part.set(number, 10 + number);
-            window.exposure.open(Admits::Anyone, Extent::Part).unwrap();
+            window.open(Admits::Anyone, Extent::Part);
             window.wait(0);
         }
         origin.join().unwrap();
@@ -369,7 +391,7 @@ fn a_member_that_is_added_later_is_let_in() {
                 let window = Arc::clone(&window);
                 loom::thread::spawn(move || {
                     let mut number = 0;
-                    window.posted.wait(|| match window.exposure.start(&window.origins[me], 0) {
+                    window.posted.wait(|| match window.start(me, 0) {
                         Ok((admitted, _)) => {
                             number = admitted;
                             true
@@ -381,8 +403,7 @@ fn a_member_that_is_added_later_is_let_in() {
             })
             .collect();
         let number = window.exposure.next_number();
-        window.origins[1].allow(number);
-        window.exposure.open(Admits::Group, Extent::Whole).unwrap();
+        window.open(Admits::Group { first: Some(1) }, Extent::Whole);
         window.posted.notify();
         window.origins[0].allow(number);
         window.posted.notify();
@@ -401,7 +422,7 @@ fn a_post_wakes_whoever_waits_for_it() {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
                 let mut number = 0;
-                window.posted.wait(|| match window.exposure.start(&window.origins[0], 0) {
+                window.posted.wait(|| match window.start(0, 0) {
                     Ok((admitted, _)) => {
                         number = admitted;
                         true
@@ -411,11 +432,95 @@ fn a_post_wakes_whoever_waits_for_it() {
                 window.write_and_complete(0, number);
             })
         };
-        window.origins[0].allow(window.exposure.next_number());
-        window.exposure.open(Admits::Group, Extent::Whole).unwrap();
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
         window.posted.notify();
         assert_eq!(window.wait(1), Closing::Closed);
         assert_eq!(window.cells[0].with_mut(|cell| unsafe { *cell }), 1);
+        origin.join().unwrap();
+    });
+}
+
+// covers: RMA-SHM-04
+#[test]
+fn a_group_of_two_is_waited_for_and_its_exposures_are_apart() {
+    explore(2, || {
+        let window = Exposed::new(2);
+        let origins: Vec<_> = (0..2)
+            .map(|me| {
+                let window = Arc::clone(&window);
+                loom::thread::spawn(move || {
+                    let mut last = 0;
+                    for _ in 0..if me == 0 { 2 } else { 1 } {
+                        window
+                            .posted
+                            .wait(|| window.start(me, last).inspect(|started| last = started.0).is_ok());
+                        window.write_and_complete(me, last);
+                    }
+                })
+            })
+            .collect();
+        window.origins[1].allow(window.exposure.next_number());
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        window.posted.notify();
+        assert_eq!(window.wait(2), Closing::Closed);
+        for cell in &window.cells {
+            assert_eq!(cell.with_mut(|cell| unsafe { *cell }), 1);
+        }
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        window.posted.notify();
+        assert_eq!(window.wait(1), Closing::Closed);
+        assert_eq!(window.cells[0].with_mut(|cell| unsafe { *cell }), 2);
+        origins.into_iter().for_each(|origin| origin.join().unwrap());
+    });
+}
+
+#[test]
+fn a_member_that_is_not_counted_is_inside_before_or_never() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        let origin = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || match window.start(0, 0) {
+                Ok((number, _)) => {
+                    window.write_and_complete(0, number);
+                    true
+                }
+                Err(refusal) => {
+                    assert_eq!(refusal, exposure::Refusal::Closed);
+                    false
+                }
+            })
+        };
+        let outcome = window.wait_among(0, &Crowd::Others(&|| window.is_anybody_at_work()));
+        // Nobody is in, so loom would report a racing access.
+        let written = window.cells[0].with_mut(|cell| unsafe { *cell });
+        let admitted = origin.join().unwrap();
+        assert_eq!(written == 1, admitted);
+        assert!(admitted || outcome == Closing::Closed);
+        // What comes late is counted by no later exposure.
+        window.open(Admits::Group { first: None }, Extent::Whole);
+        assert_eq!(window.wait(0), Closing::Closed);
+    });
+}
+
+#[test]
+fn a_poisoned_group_knows_who_is_inside() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        let origin = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || {
+                if let Ok((number, _)) = window.start(0, 0) {
+                    window.write_and_complete(0, number);
+                }
+            })
+        };
+        window.exposure.poison();
+        if !window.origins[0].is_at_work() {
+            window.cells[0].with_mut(|cell| unsafe { *cell += 1 });
+        }
         origin.join().unwrap();
     });
 }
@@ -424,20 +529,20 @@ fn a_post_wakes_whoever_waits_for_it() {
 fn one_origin_does_not_stand_in_for_another() {
     explore(2, || {
         let window = Exposed::new(2);
-        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
+        window.open(Admits::Anyone, Extent::Whole);
         let fast = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                let (number, _) = window.exposure.start(&window.origins[0], 0).unwrap();
+                let (number, _) = window.start(0, 0).unwrap();
                 window.write_and_complete(0, number);
                 // Its second visit is refused whether the wait is over or not.
-                assert!(window.exposure.start(&window.origins[0], number).is_err());
+                assert!(window.start(0, number).is_err());
             })
         };
         let slow = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                let (number, _) = window.exposure.start(&window.origins[1], 0).unwrap();
+                let (number, _) = window.start(1, 0).unwrap();
                 window.write_and_complete(1, number);
             })
         };
@@ -454,11 +559,11 @@ fn one_origin_does_not_stand_in_for_another() {
 fn a_poisoned_exposure_knows_who_is_inside() {
     explore(3, || {
         let window = Exposed::new(1);
-        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
+        window.open(Admits::Anyone, Extent::Whole);
         let origin = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                if let Ok((number, _)) = window.exposure.start(&window.origins[0], 0) {
+                if let Ok((number, _)) = window.start(0, 0) {
                     window.write_and_complete(0, number);
                 }
             })
@@ -669,5 +774,111 @@ fn counted_puts_are_taken_one_by_one() {
         counted.wait(1);
         counted.see(1);
         origin.join().unwrap();
+    });
+}
+
+/// A parcel: what lies in it, and the memory that it may be copied to. Loom reports any access that the word does not order.
+struct Parcel {
+    word: Handover,
+    data: UnsafeCell<u32>,
+    offered: UnsafeCell<u32>,
+}
+
+impl Parcel {
+    fn new() -> Arc<Parcel> {
+        Arc::new(Parcel { word: Handover::new(), data: UnsafeCell::new(0), offered: UnsafeCell::new(0) })
+    }
+
+    fn post(&self, number: u64) {
+        self.data.with_mut(|data| unsafe { *data = number as u32 });
+        self.word.post(number);
+    }
+
+    /// What the receiver does with data that lie in the parcel, if it gets it.
+    fn receive(&self, number: u64) -> bool {
+        let claimed = self.word.claim(number);
+        if claimed {
+            assert_eq!(self.data.with(|data| unsafe { *data }), number as u32);
+            self.word.done(number);
+        }
+        claimed
+    }
+}
+
+/// The receiver, a direct offer or one in a store, and the sender by another way all want it, and its sender may take it back.
+#[test]
+fn a_parcel_is_served_once() {
+    explore(3, || {
+        let parcel = Parcel::new();
+        parcel.post(1);
+        let receiver = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || u32::from(parcel.receive(1))
+        });
+        let other = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || u32::from(parcel.receive(1))
+        });
+        let taken_back = parcel.word.take_back(1);
+        if taken_back {
+            // It is the sender's again, and the next one goes where it was.
+            parcel.post(2);
+            assert!(parcel.receive(2));
+        }
+        assert_eq!(receiver.join().unwrap() + other.join().unwrap() + u32::from(taken_back), 1);
+    });
+}
+
+/// A sender copies to a place that it was granted only while the receiver leaves it the place.
+#[test]
+fn a_grant_is_used_or_taken_back() {
+    explore(3, || {
+        let parcel = Parcel::new();
+        parcel.post(1);
+        assert!(parcel.word.claim(1));
+        parcel.word.grant(1);
+        let sender = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || match parcel.word.look().stage() {
+                Stage::Granted if parcel.word.begin(1) => {
+                    parcel.offered.with_mut(|offered| unsafe { *offered = 7 });
+                    parcel.word.delivered(1);
+                }
+                // It has other things to do, or finds the grant gone.
+                _ => drop(parcel.word.take_back(1)),
+            }
+        });
+        let revoked = parcel.word.revoke(1);
+        let seen = || parcel.offered.with(|offered| unsafe { *offered });
+        if revoked {
+            // The memory is the receiver's alone.
+            parcel.offered.with_mut(|offered| unsafe { *offered = 9 });
+        }
+        sender.join().unwrap();
+        match parcel.word.look().stage() {
+            Stage::Delivered => assert!(!revoked && seen() == 7),
+            stage => assert!(matches!(stage, Stage::Idle | Stage::Posted), "{stage:?}"),
+        }
+    });
+}
+
+/// Who posts a parcel looks for offers afterwards, and who opens one looks for parcels afterwards.
+#[test]
+fn a_parcel_and_an_offer_do_not_miss_each_other() {
+    explore(3, || {
+        let shared = Arc::new((Handover::new(), AtomicU32::new(0)));
+        let opener = loom::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                shared.1.store(1, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                shared.0.look().stage() == Stage::Posted && shared.0.claim(1)
+            }
+        });
+        shared.0.post(1);
+        fence(Ordering::SeqCst);
+        let by_sender = shared.1.load(Ordering::Relaxed) == 1 && shared.0.claim(1);
+        let by_opener = opener.join().unwrap();
+        assert!(by_sender != by_opener, "exactly one of the two serves it");
     });
 }

@@ -12,13 +12,13 @@ use common::{
 };
 
 const NETWORKS: [&str; 3] = ["--transport shm", "--transport tcp", "--ranks-per-node 2"];
-const FAMILIES: [&str; 3] = ["plain", "progressive", "collective"];
+const FAMILIES: [&str; 4] = ["plain", "progressive", "collective", "direct"];
 /// How often a rank is killed: on every network in every family.
-const KILLS: u32 = 9;
+const KILLS: u32 = 12;
 
 /// Every network with every family.
 fn kinds(round: u32) -> (&'static str, &'static str, u32) {
-    (NETWORKS[round as usize % 3], FAMILIES[round as usize / 3 % 3], round % 4 % 3)
+    (NETWORKS[round as usize % 3], FAMILIES[round as usize / 3 % 4], round % 4 % 3)
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn a_killed_rank_ends_every_offer() {
 fn a_stopped_rank_stalls_every_offer() {
     for round in 0..rounds(KILLS).div_ceil(3) {
         // Each network with another family.
-        let (network, family) = (NETWORKS[round as usize % 3], FAMILIES[(round + round / 3) as usize % 3]);
+        let (network, family) = (NETWORKS[round as usize % 3], FAMILIES[(round + 3) as usize % 4]);
         let mut job = Job::start(&format!("-n 3 --timeout 1 {network}"), &format!("offers {family}"));
         let launcher = job.id();
         let processes = job.processes(3);

@@ -12,6 +12,7 @@ use crate::{Case, Outcome, case, kind_of};
 pub(crate) const CASES: &[Case] = &[
     case!(every_operation_on_every_type, [1, 3]),
     case!(concurrent_sums_are_exact, [2, 8]).many_rounds(),
+    case!(long_sums_and_single_ones_are_exact, [2, 4]),
     case!(each_element_is_one_or_the_other, [2]),
     case!(integer_results_do_not_depend_on_the_order, [4]),
     case!(tickets_are_distinct, [4]),
@@ -98,6 +99,46 @@ fn sums_are_exact(team: &Team, atomicity: Atomicity, each: u64) -> Outcome {
         assert_eq!(*words.local()?, [all as i64]);
         assert_eq!(*bytes.local()?, [0, 0, 0, all as u8, 0, 0, 0, 0]);
         assert_eq!(*floats.local()?, [all as f64]);
+    }
+    Ok(())
+}
+
+/// Many elements at once and one by one, of the owner and of others, which may be done in different ways.
+// covers: RMA-ATOM-01
+fn long_sums_and_single_ones_are_exact(team: &Team) -> Outcome {
+    const ROUNDS: usize = 200;
+    const ELEMENTS: usize = 1000;
+    let integers = Window::<i64>::allocate(team, ELEMENTS)?;
+    let floats = Window::<f64>::allocate(team, ELEMENTS)?;
+    let (ones, halves) = (vec![1; ELEMENTS], vec![0.5; ELEMENTS]);
+    integers.lock(Rank(0), LockKind::Shared, |integers| {
+        floats.lock(Rank(0), LockKind::Shared, |floats| {
+            for at in 0..ROUNDS {
+                integers.accumulate(Rank(0), 0, Sum, &ones[..])?;
+                floats.accumulate(Rank(0), 0, Sum, &halves[..])?;
+                integers.accumulate(Rank(0), at, Sum, 1)?;
+                floats.flush(floats.fetch_op(Rank(0), at, Sum, 0.5)?)?;
+                // One more, by an exchange that is repeated until nobody has come between.
+                let mut expected = integers.flush(integers.fetch_op(Rank(0), at, NoOp, 0)?)?;
+                loop {
+                    let swapped = integers.compare_swap(Rank(0), at, expected, expected + 1)?;
+                    match integers.flush(swapped)? {
+                        found if found == expected => break,
+                        found => expected = found,
+                    }
+                }
+            }
+            Ok(())
+        })
+    })?;
+    team.barrier()?;
+    if team.rank() == Rank(0) {
+        let ranks = i64::from(team.size());
+        let singly = |at: usize| if at < ROUNDS { 1 } else { 0 };
+        let sums: Vec<i64> = (0..ELEMENTS).map(|at| ranks * (ROUNDS as i64 + 2 * singly(at))).collect();
+        assert_eq!(*integers.local()?, sums);
+        let sums = (0..ELEMENTS).map(|at| (ranks * (ROUNDS as i64 + singly(at))) as f64 * 0.5);
+        assert_eq!(*floats.local()?, sums.collect::<Vec<f64>>());
     }
     Ok(())
 }

@@ -32,6 +32,8 @@ const SPINS_MAX: u32 = 32;
 const SPINS_MIN: u32 = 1;
 /// Looks of a driver at its own condition between two looks at the sockets, where ranks that share memory can fulfil it.
 const LOOKS_MIXED: u32 = 16;
+/// The same for a driver whose condition is a reply.
+const LOOKS_FOR_REPLY: u32 = 3;
 /// With more ranks per core than this nobody looks longer than once.
 const DRIVING_RANKS_PER_CORE: usize = 8;
 /// How soon a driver does what only time asks for.
@@ -163,13 +165,22 @@ impl Driving {
 
     /// Looks at the sockets until `ready` gives a value or patience is at its end.
     pub(crate) fn drive<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        self.drive_between(self.looks, ready)
+    }
+
+    /// As `drive`, for a caller whose own looks are at a socket.
+    pub(super) fn drive_for_reply<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
+        self.drive_between(LOOKS_FOR_REPLY, ready)
+    }
+
+    fn drive_between<R>(&self, looks: u32, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
         let Some(wire) = self.wire.upgrade().filter(|_| self.eagerness != Eagerness::Once) else {
             return ready();
         };
         let driver = Driver::new(self, &wire);
         let mut pace = Pace::new(self);
         loop {
-            for _ in 0..self.looks {
+            for _ in 0..looks {
                 if let Some(value) = ready() {
                     pace.was_enough();
                     return Some(value);
@@ -195,8 +206,9 @@ impl Driving {
             self.stay_away();
             self.watch(wire)?;
             let mut pace = Pace::new(self);
+            let mut all = true;
             while self.drivers.load(Ordering::Relaxed) == 0 {
-                let did = self.turn(wire, true);
+                let did = self.turn(wire, std::mem::take(&mut all));
                 // A rank that sleeps leaves its core to its agent, for more frames that may come at once.
                 let may_look =
                     self.eagerness == Eagerness::Spinning && self.sleepers.load(Ordering::Relaxed) != 0;

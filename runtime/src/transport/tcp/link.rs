@@ -337,7 +337,7 @@ impl Link {
             Err(cut) => Some(Err(cut)),
         };
         let arrived = match &self.driving {
-            Some(driving) => driving.drive(&mut look),
+            Some(driving) => driving.drive_for_reply(&mut look),
             None => look(),
         };
         if let Some(arrived) = arrived {

@@ -27,6 +27,16 @@ pub enum Atomicity {
     Window,
 }
 
+/// How the owner keeps its own accumulates to its own elements apart from those of others, in a window of this atomicity. Where
+/// nobody maps its memory, the others' are all done by its process, many elements at once: with `is_guarded` it takes the one
+/// guard that these take, too, in place of an instruction that is apart from others only.
+pub(super) fn owner_atomicity(atomicity: Atomicity, is_guarded: bool) -> Atomicity {
+    match (atomicity, is_guarded) {
+        (_, true) => Atomicity::Window,
+        (atomicity, false) => atomicity,
+    }
+}
+
 /// Elements of an accumulate that lie next to each other on both sides.
 #[derive(Clone, Copy)]
 pub(super) struct Piece<T> {
@@ -68,8 +78,8 @@ impl RawWindow {
     ) -> Result<()> {
         if self.is_native(to) && from.is_aligned() {
             // SAFETY: - the caller's promises; both sides are aligned.
-            unsafe { atomic::fetch_op_each(to, from, count, operation, fetched) };
-            self.wrote(&self.targets[target.index()], to.cast(), count * size_of::<T>());
+            unsafe { atomic::fetch_op_each(self.engine, to, from, count, operation, fetched) };
+            self.changed(&self.targets[target.index()], to.cast(), count * size_of::<T>());
             return Ok(());
         }
         for i in 0..count {
@@ -83,7 +93,7 @@ impl RawWindow {
                 true => {
                     // SAFETY: - the caller's promises; the place is aligned.
                     let before = unsafe { atomic::fetch_op(to, operation, value) };
-                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                    self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                     before
                 }
                 // SAFETY: - the caller's promises.

@@ -522,9 +522,10 @@ impl RawWindow {
             });
             let replies = outcome?;
             for (reply, (_, group)) in replies.into_iter().zip(asked) {
-                let (answer, data) = self.understand(call, at, reply)?;
+                let mut body = Body::new(&reply);
+                let answer = Answer::read(&mut body).map_err(|why| self.malformed(call, at, why))?;
                 self.expect_done(call, at, answer)?;
-                let mut left = data.as_slice();
+                let mut left = body.rest();
                 for (_, to, len) in group {
                     let Some((part, rest)) = left.split_at_checked(len) else {
                         return Err(self.malformed(call, at, Malformed("a reply is too short")));

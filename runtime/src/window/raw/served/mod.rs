@@ -28,7 +28,7 @@ use crate::sync::state_word::{Refusal, Request, Sharing, Ticket, Turn};
 use crate::team::{Members, Rank};
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
-use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer};
+use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer, seal};
 use crate::transport::tcp::wire::{Progress, Service, Wire};
 
 /// How soon what waits is looked at again without anybody telling the agent, where ranks that map the memory can change it.
@@ -74,6 +74,9 @@ pub(super) struct Memory {
     /// What the window's elements are, and how accumulates to one of them are kept apart.
     pub(super) element: &'static Shape,
     pub(super) atomicity: Atomicity,
+    /// Whether nobody but the owner and its agent reach the elements, which then take one guard for many: see
+    /// [`owner_atomicity`](super::guard::owner_atomicity).
+    pub(super) is_guarded: bool,
 }
 
 /// Which bytes there are.
@@ -236,7 +239,7 @@ impl Served {
         let own = self.control();
         own.fences.0.arrivals.wake();
         own.exposure.0.posted.wake();
-        own.exposure.0.completed.wake();
+        own.ends.0.completed.wake();
     }
 
     /// A member that has ended otherwise than in order, once all that it has sent has been read.
@@ -346,7 +349,7 @@ impl Served {
         (last, waits): (u32, bool),
         data: &mut Vec<u8>,
     ) -> Option<Answer> {
-        match self.control().exposure.0.word.start(&self.peer(rank).origin, last) {
+        match self.try_start(rank, last) {
             Ok((number, extent)) => {
                 self.describe(extent, data);
                 Some(self.grant(state, rank, request, Granted::Start(number), number.into()))
@@ -358,6 +361,13 @@ impl Served {
             }
             Err(refusal) => Some(Answer::Start(refusal)),
         }
+    }
+
+    /// Lets a rank into the exposure that is open, if it is for the rank.
+    fn try_start(&self, rank: u32, last: u32) -> Result<(u32, Extent), exposure::Refusal> {
+        let own = self.control();
+        let withdrawn = || own.ends.0.completed.notify();
+        own.exposure.0.word.start(rank, &self.peer(rank).origin, last, withdrawn)
     }
 
     /// Says what an exposure opens, if it does not open all.
@@ -376,9 +386,9 @@ impl Served {
         let Some(Origin { access: Granted::Start(number), verdict, .. }) = state.origins.remove(&rank) else {
             return Answer::NotAdmitted;
         };
-        let exposed = &self.control().exposure.0;
-        exposed.word.complete(&self.peer(rank).origin, number);
-        exposed.completed.notify();
+        let ends = &self.control().ends.0;
+        ends.tally.complete(&self.peer(rank).origin, number);
+        ends.completed.notify_after_change();
         verdict.answer()
     }
 
@@ -426,7 +436,7 @@ impl Served {
         // Release: pairs with the Acquire in `somebody_has_departed`.
         own.fate.0.departures.fetch_add(1, Ordering::Release);
         own.fences.0.arrivals.notify();
-        own.exposure.0.completed.notify();
+        own.ends.0.completed.notify();
         // Release: pairs with the Acquire of whoever asks whether the block is free: the touches above come before.
         peer.departed.store(GONE, Ordering::Release);
     }
@@ -494,8 +504,7 @@ impl Served {
         match &mut parked.what {
             Wish::Rest { .. } => None,
             Wish::Start { last } => {
-                let exposed = &self.control().exposure.0;
-                match exposed.word.start(&self.peer(parked.rank).origin, *last) {
+                match self.try_start(parked.rank, *last) {
                     Ok((number, extent)) => {
                         self.describe(extent, data);
                         return done(Granted::Start(number), number.into());
@@ -627,8 +636,11 @@ impl Service for Served {
             }
             Ask::Get => match self.admits(&mut state, rank) {
                 true => {
-                    self.get(body, &mut data)?;
-                    Some(Answer::Done(0))
+                    let start = replies.len();
+                    drop(Writer::new(replies, Kind::Reply, request).bytes(&Answer::Done(0).encode()));
+                    self.get(body, replies)?;
+                    seal(replies, start);
+                    None
                 }
                 false => Some(Answer::NotAdmitted),
             },
@@ -689,8 +701,7 @@ impl Service for Served {
             }
             Ask::Posted => {
                 let status = self.control().exposure.0.word.status();
-                let admits = !status.is_for_group() || self.peer(rank).origin.is_allowed(status.number());
-                Some(Answer::Done(match (status.is_open(), admits) {
+                Some(Answer::Done(match (status.is_open(), status.admits(rank, &self.peer(rank).origin)) {
                     (false, _) => NOT_POSTED,
                     (true, false) => POSTED_FOR_OTHERS,
                     (true, true) => POSTED,

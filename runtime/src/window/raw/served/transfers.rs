@@ -16,7 +16,7 @@ use crate::transport::shm::atomic::COMBINE_ALONE_MIN;
 use crate::transport::tcp::frame::{BODY_MAX_BYTES, Body, Malformed};
 use crate::window::raw::Atomicity;
 use crate::window::raw::control::Stripe;
-use crate::window::raw::guard::stripe_of;
+use crate::window::raw::guard::{owner_atomicity, stripe_of};
 use crate::window::raw::packing::{pack, packed_bytes, unpack};
 use crate::window::raw::protocol::Answer;
 use crate::window::raw::regions::Regions;
@@ -24,6 +24,9 @@ use crate::window::raw::regions::Regions;
 /// How often a guard that somebody else has is looked at before the transfer is put off: who has it has it for the time of two
 /// copies.
 const GUARD_LOOKS: u32 = 64;
+
+/// Values of an accumulate that are made aligned at one time: 4 KiB.
+const ALIGNED_WORDS: usize = 512;
 
 /// How far a transfer has come: elements that are done, and what was there before them.
 #[derive(Clone, Default)]
@@ -54,6 +57,17 @@ enum Stop {
     Held,
     Lost(u32, Evidence),
     Malformed(Malformed),
+}
+
+impl Stop {
+    /// The answer to a compare and swap that was stopped; `None` if it has to come later.
+    fn answer(self) -> Result<Option<Answer>, Malformed> {
+        match self {
+            Stop::Held => Ok(None),
+            Stop::Lost(lost, evidence) => Ok(Some(Answer::Lost(lost, evidence))),
+            Stop::Malformed(malformed) => Err(malformed),
+        }
+    }
 }
 
 impl From<Malformed> for Stop {
@@ -135,12 +149,14 @@ impl Served {
         Ok(())
     }
 
+    /// Appends to a reply what is asked for.
     pub(super) fn get(&self, mut body: Body<'_>, reply: &mut Vec<u8>) -> Result<(), Malformed> {
+        let before = reply.len();
         while !body.is_empty() {
             let (at, len) = (body.len()?, body.u32()? as usize);
             let from = self.place(at, len)?;
             let start = reply.len();
-            if BODY_MAX_BYTES / 2 < start + len {
+            if BODY_MAX_BYTES / 2 < start - before + len {
                 return Err(Malformed("more is asked for than one reply holds"));
             }
             reply.resize(start + len, 0);
@@ -211,19 +227,28 @@ impl Served {
         let (each, size) = (packed_bytes(self.ground.element), self.ground.element.size);
         if let (Some(basic), None) = (self.native(left.at), &before) {
             let &mut Elements { at, count, from } = left;
+            let _guard = self.guard_native(alone, at)?;
             let to = self.place(at, count * size)?;
-            let code = (basic, operation);
-            // The bytes of a body lie anywhere, and the loops want them aligned.
-            let mut aligned = vec![0_u64; from.len().div_ceil(8)];
-            // SAFETY: - readable: a slice. - writable: just made at least as long.
-            unsafe { self.ground.engine.copy(aligned.as_mut_ptr().cast(), from.as_ptr(), from.len()) };
-            let values = aligned.as_ptr().cast();
-            match alone && COMBINE_ALONE_MIN <= count {
-                // SAFETY: - in bounds and writable: `place`. - readable: copied above. - aligned: `native`, and words are. - no
-                //   reference lives there: see `put`. - no peer changes the elements: the exclusive lock.
-                true => unsafe { elements::combine_alone(self.ground.engine, code, to, values, count) }?,
-                // SAFETY: - as above, but for peers.
-                false => unsafe { elements::combine_each(code, to, values, count) }?,
+            let many = (alone || self.ground.is_guarded) && COMBINE_ALONE_MIN <= count;
+            // The bytes of a body lie anywhere, and the loops want them aligned. A few at a time stay in the fastest memory.
+            let mut aligned = [0_u64; ALIGNED_WORDS];
+            let most = size_of_val(&aligned) / size;
+            for first in (0..count).step_by(most) {
+                let some = most.min(count - first);
+                let from = &from[first * each..][..some * each];
+                // SAFETY: - readable: a slice. - writable: as long as `most` elements, which have no padding.
+                unsafe { self.ground.engine.copy(aligned.as_mut_ptr().cast(), from.as_ptr(), from.len()) };
+                // SAFETY: - in bounds: `first` is below `count`.
+                let to = unsafe { to.add(first * size) };
+                let (code, values) = ((basic, operation), aligned.as_ptr().cast());
+                match many {
+                    // SAFETY: - in bounds and writable: `place`. - readable: copied above. - aligned: `native`, and words are. -
+                    //   no reference lives there: see `put`. - nobody else changes the elements: the exclusive lock, or the
+                    //   guard, which all take who can reach them.
+                    true => unsafe { elements::combine_alone(self.ground.engine, code, to, values, some) }?,
+                    // SAFETY: - as above, but for others.
+                    false => unsafe { elements::combine_each(self.ground.engine, code, to, values, some) }?,
+                }
             }
             self.wrote(at, count * size);
             left.count = 0;
@@ -233,6 +258,7 @@ impl Served {
             let value = &left.from[..each];
             let old = match self.native(left.at) {
                 Some(basic) => {
+                    let _guard = self.guard_native(alone, left.at)?;
                     let place = self.place(left.at, size)?;
                     // SAFETY: - in bounds and aligned: `place`, `native`. - no reference lives there: see `put`.
                     let old = unsafe { elements::fetch_op((basic, operation), place, bits_of(value)) }?;
@@ -265,6 +291,10 @@ impl Served {
         let size = basic.size();
         let place = self.place(at, size)?;
         if self.native(at).is_some() {
+            let _guard = match self.guard_native(is_alone(state, rank), at) {
+                Ok(guard) => guard,
+                Err(stop) => return stop.answer(),
+            };
             // SAFETY: - in bounds and aligned: `place`, `native`. - no reference lives there: see `put`.
             let before = unsafe { elements::compare_swap(basic, place, expected, new) };
             if before == expected {
@@ -278,9 +308,7 @@ impl Served {
         };
         match self.change(is_alone(state, rank), at, choose) {
             Ok(old) => Ok(Some(Answer::Done(bits_of(&old)))),
-            Err(Stop::Held) => Ok(None),
-            Err(Stop::Lost(lost, evidence)) => Ok(Some(Answer::Lost(lost, evidence))),
-            Err(Stop::Malformed(malformed)) => Err(malformed),
+            Err(stop) => stop.answer(),
         }
     }
 
@@ -313,7 +341,7 @@ impl Served {
         let Memory { engine, element, .. } = self.ground;
         let place = self.place(at, element.size)?;
         // The exclusive lock proves that nobody else accumulates here, as everybody would need the lock.
-        let stripe = match alone {
+        let _guard = match alone {
             true => None,
             false => Some(self.take_guard(at)?),
         };
@@ -326,19 +354,24 @@ impl Served {
             unsafe { unpack(engine, element, new, place) };
             self.wrote(at, element.size);
         }
-        if let Some(stripe) = stripe {
-            stripe.guard.give_back();
-            stripe.released.notify();
-        }
         outcome.map(|_| old).map_err(Stop::Malformed)
     }
 
+    /// Takes the guard of elements that are changed by instructions, where the owner takes it, too.
+    fn guard_native(&self, alone: bool, at: usize) -> Result<Option<Guarded<'_>>, Stop> {
+        match self.ground.is_guarded && !alone {
+            true => self.take_guard(at).map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Takes the guard of a place for the owner, whose process it is that changes the element.
-    fn take_guard(&self, at: usize) -> Result<&Stripe, Stop> {
-        let stripe = &self.control().guards.0[stripe_of(self.ground.atomicity, at)];
+    fn take_guard(&self, at: usize) -> Result<Guarded<'_>, Stop> {
+        let atomicity = owner_atomicity(self.ground.atomicity, self.ground.is_guarded);
+        let stripe = &self.control().guards.0[stripe_of(atomicity, at)];
         for _ in 0..GUARD_LOOKS {
             if stripe.guard.try_take(self.me) {
-                return Ok(stripe);
+                return Ok(Guarded(stripe));
             }
             std::thread::yield_now();
         }
@@ -346,6 +379,16 @@ impl Served {
             Some((lost, evidence)) => Err(Stop::Lost(lost, evidence)),
             None => Err(Stop::Held),
         }
+    }
+}
+
+/// A guard that is held.
+struct Guarded<'a>(&'a Stripe);
+
+impl Drop for Guarded<'_> {
+    fn drop(&mut self) {
+        self.0.guard.give_back();
+        self.0.released.notify();
     }
 }
 
