@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::panic::Location;
 
@@ -12,6 +13,12 @@ use crate::rank::Rank;
 
 /// The result of every call of this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Tells the user something on standard error. One that takes nothing, as on a full disk, ends nobody: what has happened shows in
+/// the exit status all the same.
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+}
 
 /// How a rank was lost.
 ///

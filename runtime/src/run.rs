@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::error::{Error, ErrorKind, Evidence, Result, say};
 use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
 use crate::launch::environment::{self, Network, Part, STATS};
@@ -244,7 +244,7 @@ const STATUS_PANICKED: u8 = 101;
 
 /// Says that this process can be no rank.
 fn refuse(error: &Error) -> ExitCode {
-    eprintln!("error: {error}");
+    say(format_args!("error: {error}"));
     ExitCode::from(STATUS_NO_RANK)
 }
 
@@ -273,7 +273,7 @@ impl Joined {
     /// Ends the rank with an error. It is printed before the others learn of it, so that the cause stands above its
     /// consequences.
     fn fail(&self, error: &dyn Display) -> ExitCode {
-        eprintln!("rank {}: error: {error}", self.rank);
+        say(format_args!("rank {}: error: {error}", self.rank));
         self.end(Evidence::ReturnedError);
         ExitCode::from(STATUS_FAILED)
     }
@@ -421,7 +421,7 @@ fn run_rank<E: Display>(
 /// Says what the rank has sent, received and waited for, if that was asked for.
 fn say_traffic(context: &RankContext) {
     if std::env::var_os(STATS).is_some_and(|value| value == "1") {
-        eprintln!("rank {}: {}", context.job_rank(), context.traffic());
+        say(format_args!("rank {}: {}", context.job_rank(), context.traffic()));
     }
 }
 
@@ -449,13 +449,13 @@ fn run_threads<E: Display>(job: &Job, body: &(dyn Fn(&Team) -> Result<(), E> + S
     let outcome = job.try_spawn(|team| {
         let result = body(team);
         say_traffic(team.context());
-        result.map_err(|error| eprintln!("rank {}: error: {error}", team.rank()))
+        result.map_err(|error| say(format_args!("rank {}: error: {error}", team.rank())))
     });
     match outcome {
         Ok(ranks) if ranks.iter().all(Result::is_ok) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(STATUS_FAILED),
         Err(error) => {
-            eprintln!("error: {error}");
+            say(format_args!("error: {error}"));
             ExitCode::from(match error.kind() {
                 ErrorKind::PeerLost => STATUS_PANICKED,
                 ErrorKind::Launch => STATUS_NO_RANK,

@@ -159,8 +159,9 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
                     .into_iter()
                     .filter_map(|(name, missing)| missing.then_some(name))
                     .collect();
+            let verb = if missing.len() == 1 { "is" } else { "are" };
             return Err(wrong(format!(
-                "{} is missing, while others of its kind are set",
+                "{} {verb} missing, while others of the kind are set",
                 missing.join(" and ")
             )));
         }

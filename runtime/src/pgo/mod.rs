@@ -207,7 +207,8 @@ pub fn offerc<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result<Stat
     scope(team, tag, |scope| scope.collective(over, location))
 }
 
-/// Offers a buffer and returns at once with a request that owns the buffer: IOFFER.
+/// Offers a buffer and returns at once with a request that owns the buffer: IOFFER. If Fortran code reaches the buffer, too,
+/// `docs/registers.md` says how to declare it there.
 ///
 /// # Errors
 /// `BadEvents`, `BadDispUnit`, `RankOutOfRange`; `System` if memory is short; `Stalled`, `PeerLost`.
@@ -222,7 +223,8 @@ pub fn ioffer<B: Offerable>(
 }
 
 /// As [`ioffer`], for the progressive family: events are served although the target makes no call. Prefer the non-progressive
-/// one where it does: this one serves events one after the other, and ranks without shared memory need an agent.
+/// one where it does: this one serves events one after the other, and ranks without shared memory need an agent. For Fortran
+/// code that reaches the buffer see `docs/registers.md`.
 ///
 /// # Errors
 /// As [`ioffer`].
@@ -238,7 +240,7 @@ pub fn iofferp<B: Offerable>(
 }
 
 /// The next round of the collective family, without waiting for it: IOFFERC. Events that are issued afterwards belong to the round
-/// after it.
+/// after it. For Fortran code that reaches the buffer see `docs/registers.md`.
 ///
 /// # Errors
 /// As [`ioffer`].

@@ -57,6 +57,7 @@ mod windows;
 mod wrong_requests;
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -144,9 +145,11 @@ const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mix
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
 const PATIENT: Duration = Duration::from_secs(60);
-/// The hard limit of one run.
+/// The hard limit of one run, and of one in which all rounds are made.
 const WATCHDOG: Duration = Duration::from_secs(300);
-/// Jobs of processes that run at one time.
+const FULL_WATCHDOG: Duration = Duration::from_secs(900);
+/// Jobs of processes that run at one time, beside the one of threads. In full runs each has the machine to itself: ten million
+/// rounds in which two ranks take turns are seconds while each has a core, and hours if they have to be woken.
 const JOBS_AT_ONCE: usize = 2;
 /// The limit of a single call that is expected to stall.
 const STALL: Duration = Duration::from_millis(400);
@@ -227,7 +230,8 @@ impl Case {
     }
 
     /// Memory of the caller, and info values that are taken as strong, are tried with the most ranks and, where the case
-    /// allows it, on threads only, unless the whole matrix is asked for.
+    /// allows it, on threads only, unless the whole matrix is asked for. Cases of many rounds do without it, too: they would make
+    /// hours of it.
     fn runs(&'static self) -> impl Iterator<Item = Run> {
         let whole = is_full();
         let most = self.ranks.iter().copied().max();
@@ -247,7 +251,7 @@ impl Case {
             });
             let runs = runs.filter(possible).filter(wired);
             let is_variant = memory == Memory::Caller || info == FORCED;
-            runs.filter(move |run| !is_variant || whole || sampled(run))
+            runs.filter(move |run| !is_variant || (whole && !self.many_rounds) || sampled(run))
         })
     }
 }
@@ -358,15 +362,23 @@ fn main() -> ExitCode {
     let (threads, processes): (Vec<_>, Vec<_>) =
         runs.into_iter().partition(|(_, run)| run.transport == Transport::Local);
     if words.iter().any(|word| word == JOBS_ONLY) {
-        return ExitCode::from(try_all(&processes, JOBS_AT_ONCE).min(u8::MAX.into()) as u8);
+        end_with_the_parent();
+        let at_once = if is_full() { 1 } else { JOBS_AT_ONCE };
+        return ExitCode::from(try_all(&processes, at_once).min(u8::MAX.into()) as u8);
     }
     // Cases of threads look at the memory, the descriptors and the threads of this process, so they go one by one, and what
     // starts the jobs of processes, which wait most of the time, is a process of its own beside this one.
     let begun = Instant::now();
     let own = std::env::current_exe().expect("this binary has a path");
-    let jobs = Command::new(own).args(&words).arg(JOBS_ONLY).spawn().expect("this binary starts");
+    let mut jobs = Command::new(own);
+    // The input is a pipe that nobody writes to: when this process ends, in whatever way, so does what starts the jobs.
+    jobs.args(&words).arg(JOBS_ONLY).stdin(Stdio::piped()).process_group(0);
+    let mut start = || jobs.spawn().expect("this binary starts");
+    let beside = (!is_full()).then(&mut start);
     let failed_threads = try_all(&threads, 1);
-    let failed_jobs = match jobs.wait_with_output().ok().and_then(|output| output.status.code()) {
+    let mut jobs = beside.unwrap_or_else(start);
+    let _stays_open = jobs.stdin.take(); // Waiting closes what is left in the child.
+    let failed_jobs = match jobs.wait().ok().and_then(|status| status.code()) {
         Some(failures) => failures as usize,
         None => processes.len(),
     };
@@ -379,6 +391,17 @@ fn main() -> ExitCode {
         "legs that do not exist yet: memory model separate (eager, poison), progress agent, checked mode"
     );
     ExitCode::from(u8::from(failures != 0))
+}
+
+/// Ends this process and the launchers that it has started, which are a group of their own, when the one that holds the other
+/// end of its input has ended. Ranks end with their launcher.
+fn end_with_the_parent() {
+    thread::spawn(|| {
+        let mut input = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut input); // An error is an end, too.
+        let _ = Command::new("kill").args(["-KILL", "0"]).status(); // Does not come back.
+        std::process::exit(1)
+    });
 }
 
 /// Makes all runs, some at one time, and counts those that fail.
@@ -432,7 +455,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
         };
         let _ = report.send(text); // Nobody listens any more after the watchdog.
     });
-    match outcome.recv_timeout(WATCHDOG) {
+    match outcome.recv_timeout(watchdog()) {
         Ok(outcome) => outcome,
         // Threads can't be ended, so the suite ends with them.
         Err(_) => {
@@ -492,9 +515,13 @@ fn drain(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
+fn watchdog() -> Duration {
+    if is_full() { FULL_WATCHDOG } else { WATCHDOG }
+}
+
 fn wait(job: &mut Child) -> Option<i32> {
     let begun = Instant::now();
-    while begun.elapsed() < WATCHDOG {
+    while begun.elapsed() < watchdog() {
         match job.try_wait() {
             Ok(Some(status)) => return Some(status.code().unwrap_or(-1)),
             Ok(None) => thread::sleep(Duration::from_millis(2)),
@@ -516,6 +543,11 @@ fn is_full() -> bool {
 }
 
 const ROUNDS_TIME: Duration = Duration::from_secs(6);
+
+/// Whether every rank's memory is mapped by every other, so that a round costs no message.
+fn shares_memory(team: &Team) -> rma::Result<bool> {
+    team.ranks().try_fold(true, |all, rank| Ok(all && team.shares_memory(rank)?))
+}
 
 /// Memory through which ranks tell each other how far they are while they look at it all the time, which is no subject of
 /// the case.

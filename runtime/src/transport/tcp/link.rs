@@ -9,6 +9,7 @@
 //! something or stops reading.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -509,7 +510,12 @@ pub(crate) fn connect(
     to: Party,
     pause: Pause<'_>,
 ) -> Result<TcpStream, Cut> {
-    let broken = |_| Cut::Gone("nobody listens at its address");
+    let broken = |error: io::Error| match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => {
+            Cut::Gone("no more files may be open here: raise the limit (ulimit -n)")
+        }
+        _ => Cut::Gone("nobody listens at its address"),
+    };
     let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map_err(broken)?;
     socket::prepare(&stream).map_err(broken)?;
     let (caller, hello) = Caller::new(from, to).map_err(|_| Cut::Gone("the system gives no random bytes"))?;
@@ -524,7 +530,7 @@ pub(crate) fn connect(
             }
             Moved::Closed | Moved::Cut => {
                 return Err(Cut::Gone(
-                    "it refused the handshake: another job, another version or a wrong secret",
+                    "it refused the handshake: another job, another version, a wrong secret, or too few files may be open there (ulimit -n)",
                 ));
             }
         }
