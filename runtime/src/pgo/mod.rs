@@ -160,6 +160,7 @@ impl From<u64> for Count {
 impl Caller {
     fn of(team: &Team) -> Caller {
         let context = Arc::clone(team.context());
+        context.serve();
         Caller { hub: Hub::of(&context), members: Arc::clone(team.members()), context }
     }
 }

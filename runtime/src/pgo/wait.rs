@@ -150,6 +150,7 @@ impl Standing {
 
     /// Refuses to complete without the events of an open scope.
     pub(super) fn refuse_inside_scope(&self, location: &'static Location<'static>) -> Result<()> {
+        self.by.context.serve();
         match self.by.hub.has_scope(&self.key) {
             false => Ok(()),
             true => {

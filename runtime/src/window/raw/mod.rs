@@ -145,7 +145,9 @@ pub(crate) struct RawWindow {
     /// The own window is posted.
     posted: Cell<bool>,
     /// Calls pass the hook in `trace`.
+    /// Calls pass the long way through the hook: they are recorded, or serve others as no agent does.
     instrumented: Cell<bool>,
+    is_traced: Cell<bool>,
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one where there is one copy.
     private: *mut u8,
     /// What two copies need; `None` where there is one.
@@ -497,7 +499,8 @@ impl RawWindow {
             all_locked: Cell::new(false),
             taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
-            instrumented: Cell::new(false),
+            instrumented: Cell::new(context.polled().is_some()),
+            is_traced: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
             failed: Cell::new(false),
@@ -641,6 +644,10 @@ impl RawWindow {
         range: Option<Range<usize>>,
         location: &'static Location<'static>,
     ) {
+        self.context.serve();
+        if !self.is_traced.get() {
+            return;
+        }
         let mut events = self.events.borrow_mut();
         if events.len() < trace::EVENTS_MAX {
             events.push(trace::Event { call, window: self.id, caller: self.rank(), target, range, location });
@@ -649,6 +656,7 @@ impl RawWindow {
 
     pub(crate) fn start_trace(&self) {
         self.instrumented.set(true);
+        self.is_traced.set(true);
     }
 
     pub(crate) fn take_trace(&self) -> Vec<trace::Event> {
