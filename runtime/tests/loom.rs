@@ -9,6 +9,10 @@ mod primitive {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
     use loom::sync::{Condvar, Mutex};
 
+    pub(crate) fn fence_after_change() {
+        fence(Ordering::SeqCst);
+    }
+
     loom::lazy_static! {
         /// The kernel's lock on a futex's queue. One queue for all words: waking too many is allowed.
         static ref QUEUE: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());

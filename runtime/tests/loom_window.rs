@@ -23,7 +23,7 @@ mod phases;
 #[path = "../src/sync/state_word.rs"]
 mod state_word;
 
-use exposure::{Admits, Closing, Exposure, Extent, Origin, Part};
+use exposure::{Admits, Closing, Crowd, Exposure, Extent, Origin, Part, Tally};
 use guard::Guard;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -269,6 +269,7 @@ fn post_and_lock_exclude_each_other() {
 /// A window of one owner with an exposure and the memory that it protects.
 struct Exposed {
     exposure: Exposure,
+    tally: Tally,
     origins: Vec<Origin>,
     posted: Bell,
     completed: Bell,
@@ -279,6 +280,7 @@ impl Exposed {
     fn new(origins: usize) -> Arc<Exposed> {
         Arc::new(Exposed {
             exposure: Exposure::new(),
+            tally: Tally::new(),
             origins: (0..origins).map(|_| Origin::new()).collect(),
             posted: Bell::new(),
             completed: Bell::new(),
@@ -288,14 +290,31 @@ impl Exposed {
 
     fn write_and_complete(&self, me: usize, number: u32) {
         self.cells[me].with_mut(|cell| unsafe { *cell += 1 });
-        self.exposure.complete(&self.origins[me], number);
+        self.tally.complete(&self.origins[me], number);
         self.completed.notify();
     }
 
+    fn open(&self, admits: Admits, extent: Extent) {
+        self.exposure.open(&self.tally, admits, extent).unwrap();
+    }
+
+    fn start(&self, me: usize, last: u32) -> Result<(u32, Extent), exposure::Refusal> {
+        self.exposure.start(me as u32, &self.origins[me], last, || self.completed.notify())
+    }
+
+    fn is_anybody_at_work(&self) -> bool {
+        self.origins.iter().any(Origin::is_at_work)
+    }
+
+    /// Waits for all that can come.
     fn wait(&self, count: usize) -> Closing {
+        self.wait_among(count, &Crowd::Counted)
+    }
+
+    fn wait_among(&self, count: usize, crowd: &Crowd<'_>) -> Closing {
         let mut outcome = Closing::Pending;
         self.completed.wait(|| {
-            outcome = self.exposure.try_close(count);
+            outcome = self.exposure.try_close(&self.tally, count, crowd);
             outcome != Closing::Pending
         });
         outcome
@@ -307,11 +326,11 @@ impl Exposed {
 fn wait_sees_what_origins_wrote_and_nobody_comes_later() {
     explore(2, || {
         let window = Exposed::new(2);
-        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
+        window.open(Admits::Anyone, Extent::Whole);
         let origins: Vec<_> = (0..2)
             .map(|me| {
                 let window = Arc::clone(&window);
-                loom::thread::spawn(move || match window.exposure.start(&window.origins[me], 0) {
+                loom::thread::spawn(move || match window.start(me, 0) {
                     Ok((number, _)) => {
                         window.write_and_complete(me, number);
                         true
@@ -341,7 +360,7 @@ fn whoever_is_let_into_a_part_knows_which() {
         let part = Arc::new(Part::new());
         let origin = {
             let (window, part) = (Arc::clone(&window), Arc::clone(&part));
-            loom::thread::spawn(move || match window.exposure.start(&window.origins[0], 0) {
+            loom::thread::spawn(move || match window.start(0, 0) {
                 Ok((number, extent)) => {
                     // Each exposure has its own range, and the second one follows the first.
                     assert_eq!(extent, Extent::Part);
@@ -353,7 +372,7 @@ fn whoever_is_let_into_a_part_knows_which() {
         };
         for number in 1..=2 {
             part.set(number, 10 + number);
-            window.exposure.open(Admits::Anyone, Extent::Part).unwrap();
+            window.open(Admits::Anyone, Extent::Part);
             window.wait(0);
         }
         origin.join().unwrap();
@@ -369,7 +388,7 @@ fn a_member_that_is_added_later_is_let_in() {
                 let window = Arc::clone(&window);
                 loom::thread::spawn(move || {
                     let mut number = 0;
-                    window.posted.wait(|| match window.exposure.start(&window.origins[me], 0) {
+                    window.posted.wait(|| match window.start(me, 0) {
                         Ok((admitted, _)) => {
                             number = admitted;
                             true
@@ -381,8 +400,7 @@ fn a_member_that_is_added_later_is_let_in() {
             })
             .collect();
         let number = window.exposure.next_number();
-        window.origins[1].allow(number);
-        window.exposure.open(Admits::Group, Extent::Whole).unwrap();
+        window.open(Admits::Group { first: Some(1) }, Extent::Whole);
         window.posted.notify();
         window.origins[0].allow(number);
         window.posted.notify();
@@ -401,7 +419,7 @@ fn a_post_wakes_whoever_waits_for_it() {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
                 let mut number = 0;
-                window.posted.wait(|| match window.exposure.start(&window.origins[0], 0) {
+                window.posted.wait(|| match window.start(0, 0) {
                     Ok((admitted, _)) => {
                         number = admitted;
                         true
@@ -411,11 +429,95 @@ fn a_post_wakes_whoever_waits_for_it() {
                 window.write_and_complete(0, number);
             })
         };
-        window.origins[0].allow(window.exposure.next_number());
-        window.exposure.open(Admits::Group, Extent::Whole).unwrap();
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
         window.posted.notify();
         assert_eq!(window.wait(1), Closing::Closed);
         assert_eq!(window.cells[0].with_mut(|cell| unsafe { *cell }), 1);
+        origin.join().unwrap();
+    });
+}
+
+// covers: RMA-SHM-04
+#[test]
+fn a_group_of_two_is_waited_for_and_its_exposures_are_apart() {
+    explore(2, || {
+        let window = Exposed::new(2);
+        let origins: Vec<_> = (0..2)
+            .map(|me| {
+                let window = Arc::clone(&window);
+                loom::thread::spawn(move || {
+                    let mut last = 0;
+                    for _ in 0..if me == 0 { 2 } else { 1 } {
+                        window
+                            .posted
+                            .wait(|| window.start(me, last).inspect(|started| last = started.0).is_ok());
+                        window.write_and_complete(me, last);
+                    }
+                })
+            })
+            .collect();
+        window.origins[1].allow(window.exposure.next_number());
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        window.posted.notify();
+        assert_eq!(window.wait(2), Closing::Closed);
+        for cell in &window.cells {
+            assert_eq!(cell.with_mut(|cell| unsafe { *cell }), 1);
+        }
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        window.posted.notify();
+        assert_eq!(window.wait(1), Closing::Closed);
+        assert_eq!(window.cells[0].with_mut(|cell| unsafe { *cell }), 2);
+        origins.into_iter().for_each(|origin| origin.join().unwrap());
+    });
+}
+
+#[test]
+fn a_member_that_is_not_counted_is_inside_before_or_never() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        let origin = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || match window.start(0, 0) {
+                Ok((number, _)) => {
+                    window.write_and_complete(0, number);
+                    true
+                }
+                Err(refusal) => {
+                    assert_eq!(refusal, exposure::Refusal::Closed);
+                    false
+                }
+            })
+        };
+        let outcome = window.wait_among(0, &Crowd::Others(&|| window.is_anybody_at_work()));
+        // Nobody is in, so loom would report a racing access.
+        let written = window.cells[0].with_mut(|cell| unsafe { *cell });
+        let admitted = origin.join().unwrap();
+        assert_eq!(written == 1, admitted);
+        assert!(admitted || outcome == Closing::Closed);
+        // What comes late is counted by no later exposure.
+        window.open(Admits::Group { first: None }, Extent::Whole);
+        assert_eq!(window.wait(0), Closing::Closed);
+    });
+}
+
+#[test]
+fn a_poisoned_group_knows_who_is_inside() {
+    explore(3, || {
+        let window = Exposed::new(1);
+        window.open(Admits::Group { first: Some(0) }, Extent::Whole);
+        let origin = {
+            let window = Arc::clone(&window);
+            loom::thread::spawn(move || {
+                if let Ok((number, _)) = window.start(0, 0) {
+                    window.write_and_complete(0, number);
+                }
+            })
+        };
+        window.exposure.poison();
+        if !window.origins[0].is_at_work() {
+            window.cells[0].with_mut(|cell| unsafe { *cell += 1 });
+        }
         origin.join().unwrap();
     });
 }
@@ -424,20 +526,20 @@ fn a_post_wakes_whoever_waits_for_it() {
 fn one_origin_does_not_stand_in_for_another() {
     explore(2, || {
         let window = Exposed::new(2);
-        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
+        window.open(Admits::Anyone, Extent::Whole);
         let fast = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                let (number, _) = window.exposure.start(&window.origins[0], 0).unwrap();
+                let (number, _) = window.start(0, 0).unwrap();
                 window.write_and_complete(0, number);
                 // Its second visit is refused whether the wait is over or not.
-                assert!(window.exposure.start(&window.origins[0], number).is_err());
+                assert!(window.start(0, number).is_err());
             })
         };
         let slow = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                let (number, _) = window.exposure.start(&window.origins[1], 0).unwrap();
+                let (number, _) = window.start(1, 0).unwrap();
                 window.write_and_complete(1, number);
             })
         };
@@ -454,11 +556,11 @@ fn one_origin_does_not_stand_in_for_another() {
 fn a_poisoned_exposure_knows_who_is_inside() {
     explore(3, || {
         let window = Exposed::new(1);
-        window.exposure.open(Admits::Anyone, Extent::Whole).unwrap();
+        window.open(Admits::Anyone, Extent::Whole);
         let origin = {
             let window = Arc::clone(&window);
             loom::thread::spawn(move || {
-                if let Ok((number, _)) = window.exposure.start(&window.origins[0], 0) {
+                if let Ok((number, _)) = window.start(0, 0) {
                     window.write_and_complete(0, number);
                 }
             })

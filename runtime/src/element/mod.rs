@@ -122,6 +122,13 @@ pub enum OpCode {
     NoOp,
 }
 
+impl OpCode {
+    /// Whether the operation writes what it combines.
+    pub(crate) const fn changes(self) -> bool {
+        !matches!(self, OpCode::NoOp)
+    }
+}
+
 /// An operation that accumulate, fetch_op and reductions can apply to elements of type `T`.
 ///
 /// [`Replace`] and [`NoOp`] apply to every element, structures too; the others to those that they are defined for.

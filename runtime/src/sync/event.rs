@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::primitive::{AtomicU32, Ordering, fence, futex_wait, futex_wake_all};
+use super::primitive::{AtomicU32, Ordering, fence, fence_after_change, futex_wait, futex_wake_all};
 
 /// An event count in shared memory. All zero is the initial state.
 #[repr(C)]
@@ -36,6 +36,19 @@ impl Event {
         // SeqCst: pairs with the fence in `announce`. Either this load sees the announcement, or the waiter's
         // look at its condition sees what was written before this fence.
         fence(Ordering::SeqCst);
+        self.wake_sleepers();
+    }
+
+    /// As `notify`, for a condition that this thread has changed by an atomic change of a word.
+    #[inline]
+    pub(crate) fn notify_after_change(&self) {
+        // SeqCst: as in `notify`.
+        fence_after_change();
+        self.wake_sleepers();
+    }
+
+    #[inline]
+    fn wake_sleepers(&self) {
         match self.sleepers.load(Ordering::Relaxed) {
             0 => {}
             _ => self.wake(),

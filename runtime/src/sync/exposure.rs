@@ -1,36 +1,54 @@
 //! The exposure of one window by its owner: who was let in, and who is done. Never waits: callers sleep and try again.
 //!
-//! # Admission and closing are one word
+//! An exposure has two words on cache lines of their own: the door, which origins look at and the owner writes, and the tally of
+//! those that are done, which origins add to and the owner looks at.
 //!
-//! An origin is admitted by a compare-and-swap that finds the exposure open and counts it among `started`; it leaves by
-//! an addition to `completed`. The owner closes by a compare-and-swap that finds both counts equal to the number it waits
-//! for. As all three change the same word, an origin is either admitted before the closing, and waited for, or sees it.
+//! # Anyone
+//!
+//! An origin is admitted by a compare-and-swap of the door that finds it open and counts the origin among `started`; it
+//! leaves by an addition to the tally. The owner closes by a compare-and-swap of the door that finds as many started as are
+//! done, and as many as it waits for. As admission and closing change the same word, an origin is either admitted before the
+//! closing, and waited for, or sees it.
+//!
+//! # A group
+//!
+//! Who will come is known, and each comes once. So a member that finds the door open only announces itself in its record and
+//! looks at the door once more: nobody changes the door, which each member has in its cache while it waits. When all members
+//! are done, nobody is left that could come in, and the owner shuts the door by a store. An owner that ends the exposure before
+//! (it counts fewer, or gives up) shuts the door and then looks at the records: of two that announce themselves by a store, a
+//! fence and a look, at least one sees the other. If a record says that somebody is inside, the door is opened again.
 //!
 //! # One use per origin
 //!
 //! Every exposure has a number. An origin remembers the last number that it used and is admitted to a later one only, so the
-//! completes that a wait counts come from different origins. Beside the word every origin has a record, written
-//! by it before it asks for admission: the owner reads the records to name origins, and, after a failure, to see whether
-//! somebody who was admitted may still write.
+//! completes that a wait counts come from different origins. Beside the words every origin has a record, written
+//! by it before it is admitted: the owner reads the records to name origins, and, after a failure, to see whether
+//! somebody who was admitted may still write. The first member of a group stands in the door, as a group has one member more often
+//! than not, and a record that the owner writes too would wander between the caches.
 
 use super::primitive::{AtomicU64, Ordering, fence};
 
-const COMPLETED_ONE: u64 = 1;
+/// The first member of the group, or all bits.
+const FIRST_MASK: u64 = (1 << 14) - 1;
+/// How many origins have started, if there is no group.
 const STARTED_ONE: u64 = 1 << 14;
-const COUNT_MASK: u64 = (1 << 14) - 1;
+const STARTED_MASK: u64 = FIRST_MASK << 14;
 const OPEN: u64 = 1 << 28;
 const GROUP: u64 = 1 << 29;
 const POISON: u64 = 1 << 30;
 const PART: u64 = 1 << 31;
 const NUMBER_SHIFT: u32 = 32;
 
+/// The most ranks of a team whose members the door can name and count.
+pub(crate) const RANKS_MAX: usize = FIRST_MASK as usize;
+
 /// Whom an exposure admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admits {
     /// Every rank of the team.
     Anyone,
-    /// The ranks whose records name the exposure's number.
-    Group,
+    /// This rank, if there is one, and those whose records name the exposure's number.
+    Group { first: Option<u32> },
 }
 
 /// How much of the window an exposure opens.
@@ -120,21 +138,62 @@ impl Status {
         if self.0 & PART == 0 { Extent::Whole } else { Extent::Part }
     }
 
-    /// How many origins have been admitted.
-    pub(crate) fn started(self) -> usize {
-        ((self.0 / STARTED_ONE) & COUNT_MASK) as usize
+    /// Whether the exposure is for this rank, whose record at the owner is `origin`.
+    #[inline]
+    pub(crate) fn admits(self, rank: u32, origin: &Origin) -> bool {
+        !self.is_for_group() || self.0 & FIRST_MASK == u64::from(rank) || origin.is_allowed(self.number())
     }
 
-    /// How many of them are done.
-    pub(crate) fn completed(self) -> usize {
-        (self.0 & COUNT_MASK) as usize
+    /// How many origins have been admitted, if the exposure is for anyone.
+    fn started(self) -> u64 {
+        (self.0 & STARTED_MASK) / STARTED_ONE
+    }
+
+    /// The same exposure, closed.
+    fn shut(self) -> u64 {
+        self.0 & !(OPEN | GROUP | PART | FIRST_MASK | STARTED_MASK)
     }
 }
 
-/// See the module.
+/// The door of one window's exposures. See the module.
 #[repr(C)]
 #[derive(Debug)]
-pub(crate) struct Exposure(AtomicU64);
+pub(crate) struct Exposure {
+    word: AtomicU64,
+    /// How many were done when the exposure was opened; the owner alone reads it.
+    before: AtomicU64,
+}
+
+/// How many origins are done, in all exposures of one window.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct Tally(AtomicU64);
+
+impl Tally {
+    /// Nobody has come. Zeroed memory is that, too.
+    #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
+    pub(crate) fn new() -> Tally {
+        Tally(AtomicU64::new(0))
+    }
+
+    /// Counts an origin of exposure `number` as done. The owner is to be notified.
+    #[inline]
+    pub(crate) fn complete(&self, origin: &Origin, number: u32) {
+        // Release: pairs with the Acquire in `try_close`: the owner sees what the origin wrote.
+        self.0.fetch_add(1, Ordering::Release);
+        // Behind the tally, so that an origin that ends in between counts as done or as at work. Release: pairs with the
+        // Acquire in `is_at_work`.
+        origin.used.store(u64::from(number), Ordering::Release);
+    }
+}
+
+/// Who can come to an exposure that is to be closed.
+pub(crate) enum Crowd<'a> {
+    /// Nobody but those that are counted: they are all members of its group.
+    Counted,
+    /// Others, too; this says whether any record is of somebody at work.
+    Others(&'a dyn Fn() -> bool),
+}
 
 /// What one origin has to do with the exposures of one owner.
 #[repr(C)]
@@ -155,21 +214,27 @@ impl Origin {
         Origin { allowed: AtomicU64::new(0), used: AtomicU64::new(0) }
     }
 
-    /// Puts the origin into the group of the exposure that is opened next.
+    /// Puts the origin into the group of the exposure that is opened next, or into that of the open one.
     pub(crate) fn allow(&self, number: u32) {
-        // Release: pairs with the Acquire in `start`; in most cases the opening of the exposure orders it already.
+        // Release: pairs with the Acquire in `is_allowed`; in most cases the opening of the exposure orders it already.
         self.allowed.store(u64::from(number), Ordering::Release);
     }
 
-    /// Whether the origin is in the group of this exposure.
+    /// Whether the origin's record names this exposure. [`Status::admits`] knows the whole group.
     pub(crate) fn is_allowed(&self, number: u32) -> bool {
-        self.allowed.load(Ordering::Relaxed) == u64::from(number) // Relaxed: the owner reads what it wrote.
+        // Acquire: pairs with the Release in `allow`: who is let in later sees what the owner stored before.
+        self.allowed.load(Ordering::Acquire) == u64::from(number)
     }
 
-    /// Whether the origin was let in, or was about to be, and has not completed.
+    /// Whether the origin was let in, or was about to be, and may not have completed.
     pub(crate) fn is_at_work(&self) -> bool {
         // Acquire: pairs with the Release in `complete`, so that the origin's last write is seen before.
         self.used.load(Ordering::Acquire) & AT_WORK != 0
+    }
+
+    /// As `is_at_work`, on this exposure.
+    pub(crate) fn is_at_work_on(&self, number: u32) -> bool {
+        self.used.load(Ordering::Acquire) == u64::from(number) | AT_WORK // Acquire: as above.
     }
 
     /// Whether the origin has started on this exposure.
@@ -183,13 +248,13 @@ impl Exposure {
     /// A window that was never posted. Zeroed memory is that, too.
     #[allow(dead_code, reason = "the checker builds it, the segment zeroes it")]
     pub(crate) fn new() -> Exposure {
-        Exposure(AtomicU64::new(0))
+        Exposure { word: AtomicU64::new(0), before: AtomicU64::new(0) }
     }
 
     /// The word as it is.
     #[inline]
     pub(crate) fn status(&self) -> Status {
-        Status(self.0.load(Ordering::Acquire)) // Acquire: pairs with the Release of every change.
+        Status(self.word.load(Ordering::Acquire)) // Acquire: pairs with the Release of every change.
     }
 
     /// The number that the next exposure will have.
@@ -198,7 +263,7 @@ impl Exposure {
     }
 
     /// Opens the next exposure. Only the owner calls this, with the previous one closed.
-    pub(crate) fn open(&self, admits: Admits, extent: Extent) -> Result<u32, Refusal> {
+    pub(crate) fn open(&self, tally: &Tally, admits: Admits, extent: Extent) -> Result<u32, Refusal> {
         let now = self.status();
         if now.0 & POISON != 0 {
             return Err(Refusal::Poisoned);
@@ -207,21 +272,30 @@ impl Exposure {
         let number = now.number().wrapping_add(1);
         let group = match admits {
             Admits::Anyone => 0,
-            Admits::Group => GROUP,
+            Admits::Group { first } => GROUP | first.map_or(FIRST_MASK, u64::from),
         };
         let part = match extent {
             Extent::Whole => 0,
             Extent::Part => PART,
         };
+        // Relaxed: everybody who was admitted has been waited for, so the count stands still.
+        self.before.store(tally.0.load(Ordering::Relaxed), Ordering::Relaxed);
         // Release: pairs with the Acquire in `start`: origins see the stores before the post. A closed word is changed by
         // nobody else, so a store will do.
-        self.0.store(u64::from(number) << NUMBER_SHIFT | OPEN | group | part, Ordering::Release);
+        self.word.store(u64::from(number) << NUMBER_SHIFT | OPEN | group | part, Ordering::Release);
         Ok(number)
     }
 
-    /// Admits an origin that has last used exposure `last`, and returns the number of this one and what it opens.
+    /// Admits a rank, whose record is `origin` and that has last used exposure `last`, and returns the number of this one and what
+    /// it opens. If it has seemed to be at work and is not admitted, `withdrawn` is called: an owner may wait for that.
     #[inline]
-    pub(crate) fn start(&self, origin: &Origin, last: u32) -> Result<(u32, Extent), Refusal> {
+    pub(crate) fn start(
+        &self,
+        rank: u32,
+        origin: &Origin,
+        last: u32,
+        withdrawn: impl FnOnce(),
+    ) -> Result<(u32, Extent), Refusal> {
         let mut now = self.status();
         let outcome = loop {
             if now.0 & (POISON | OPEN) != OPEN {
@@ -231,15 +305,23 @@ impl Exposure {
             if number == last {
                 break Err(Refusal::Used);
             }
-            // Acquire: pairs with the Release in `allow`.
-            if now.is_for_group() && origin.allowed.load(Ordering::Acquire) != u64::from(number) {
+            if !now.admits(rank, origin) {
                 break Err(Refusal::NotInGroup);
             }
-            // Relaxed: published by the exchange that follows.
+            // Relaxed: published by the exchange or the fence that follows.
             origin.used.store(u64::from(number) | AT_WORK, Ordering::Relaxed);
+            if now.is_for_group() {
+                // SeqCst: pairs with the fences in `try_close` and `poison`: the owner sees the record, or this sees the door.
+                fence(Ordering::SeqCst);
+                match self.status() {
+                    again if again == now => return Ok((number, now.extent())),
+                    changed => now = changed,
+                }
+                continue;
+            }
             let new = now.0 + STARTED_ONE;
             // Acquire: pairs with the Release in `open`. Release: publishes the record to whoever closes or poisons.
-            match self.0.compare_exchange_weak(now.0, new, Ordering::AcqRel, Ordering::Acquire) {
+            match self.word.compare_exchange_weak(now.0, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok((number, now.extent())),
                 Err(changed) => now = Status(changed),
             }
@@ -247,33 +329,63 @@ impl Exposure {
         // Not admitted: take an announcement back. Release: pairs with the Acquire in `is_at_work`.
         if origin.used.load(Ordering::Relaxed) & AT_WORK != 0 {
             origin.used.store(u64::from(last), Ordering::Release);
+            withdrawn();
         }
         outcome
     }
 
-    /// Counts the origin as done. Its owner is to be notified.
+    /// Ends the exposure if exactly `count` origins have completed, or if more came and all of them have.
     #[inline]
-    pub(crate) fn complete(&self, origin: &Origin, number: u32) {
-        // Release: pairs with the Acquire in `is_at_work`.
-        origin.used.store(u64::from(number), Ordering::Release);
-        // Release: pairs with the Acquire in `try_close`: the owner sees what the origin wrote.
-        let old = Status(self.0.fetch_add(COMPLETED_ONE, Ordering::Release));
-        debug_assert!(old.completed() < old.started());
+    pub(crate) fn try_close(&self, tally: &Tally, count: usize, crowd: &Crowd<'_>) -> Closing {
+        // Acquire: pairs with the Release in `complete`. Relaxed: the owner reads what it wrote.
+        let done = tally.0.load(Ordering::Acquire) - self.before.load(Ordering::Relaxed);
+        if done < count as u64 {
+            return Closing::Pending;
+        }
+        let now = self.status();
+        let closed = match (now.is_for_group(), crowd) {
+            (true, Crowd::Counted) => {
+                self.shut(now);
+                true
+            }
+            (true, Crowd::Others(is_at_work)) => self.shut_before_others(now, is_at_work),
+            // Acquire: pairs with the Release of other origins' exchanges. Release: pairs with the Acquire in `start`.
+            (false, _) => {
+                done == now.started()
+                    && self
+                        .word
+                        .compare_exchange(now.0, now.shut(), Ordering::AcqRel, Ordering::Acquire)
+                        .is_ok()
+            }
+        };
+        match closed {
+            false => Closing::Pending,
+            true if done == count as u64 => Closing::Closed,
+            true => Closing::Exceeded,
+        }
     }
 
-    /// Ends the exposure if exactly `count` origins have completed, or if more came and all of them have.
-    pub(crate) fn try_close(&self, count: usize) -> Closing {
-        let mut now = self.status(); // Its Acquire pairs with the Release in `complete`.
-        loop {
-            if now.completed() < count || now.completed() < now.started() {
-                return Closing::Pending;
-            }
-            let closed = now.0 & !(OPEN | GROUP | PART | COUNT_MASK | (COUNT_MASK * STARTED_ONE));
-            // Acquire: pairs with the Release in `complete`. Release: pairs with the Acquire in `start`.
-            match self.0.compare_exchange_weak(now.0, closed, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) if now.completed() == count => return Closing::Closed,
-                Ok(_) => return Closing::Exceeded,
-                Err(changed) => now = Status(changed),
+    /// Shuts the door of a group: nobody else changes it.
+    #[inline]
+    fn shut(&self, now: Status) {
+        self.word.store(now.shut(), Ordering::Release); // Release: pairs with the Acquire in `start`.
+    }
+
+    /// Shuts the door of a group some of which may still come, unless one of them is inside.
+    #[cold]
+    fn shut_before_others(&self, now: Status, is_at_work: &dyn Fn() -> bool) -> bool {
+        if is_at_work() {
+            return false;
+        }
+        self.shut(now);
+        // SeqCst: pairs with the fence in `start`.
+        fence(Ordering::SeqCst);
+        match is_at_work() {
+            false => true,
+            true => {
+                // It is inside, or has seen the door shut and looks again, as after any post.
+                self.word.store(now.0, Ordering::Release);
+                false
             }
         }
     }
@@ -282,7 +394,7 @@ impl Exposure {
     #[cold]
     pub(crate) fn poison(&self) -> Status {
         // SeqCst: origins that were admitted have announced themselves before; see `is_at_work`.
-        let old = Status(self.0.fetch_or(POISON, Ordering::SeqCst));
+        let old = Status(self.word.fetch_or(POISON, Ordering::SeqCst));
         fence(Ordering::SeqCst);
         old
     }

@@ -10,11 +10,13 @@ use std::array::from_fn;
 use std::mem::transmute_copy;
 
 use super::copy::{self, Engine};
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use super::pairs;
 use crate::element::{BasicType, Element, OpCode, Operation};
 
 /// The bits of an element of a basic type, zero-extended.
 #[inline(always)]
-fn to_bits<T: Element>(value: T) -> u64 {
+pub(super) fn to_bits<T: Element>(value: T) -> u64 {
     debug_assert!(const { T::SHAPE.as_basic().is_some() }, "only basic types have a word of their size");
     match size_of::<T>() {
         // SAFETY: - the word has the size of the element, which has no padding.
@@ -30,7 +32,7 @@ fn to_bits<T: Element>(value: T) -> u64 {
 
 /// The element of a basic type with these bits; higher ones are ignored.
 #[inline(always)]
-fn from_bits<T: Element>(bits: u64) -> T {
+pub(super) fn from_bits<T: Element>(bits: u64) -> T {
     debug_assert!(const { T::SHAPE.as_basic().is_some() }, "only basic types have a word of their size");
     match size_of::<T>() {
         // SAFETY: - the word has the size of the element, of which every pattern of bits is a value.
@@ -93,10 +95,45 @@ pub(crate) unsafe fn fetch_op<T: Element, O: Operation<T>>(at: *mut T, operation
     }
 }
 
-/// Elements whose values [`fetch_op_each`] reads before it begins to exchange them.
+/// Combines `count` elements from `at` on with those from `origin` on, as by one [`fetch_op`] each, and gives what was there.
+///
+/// # Safety
+///
+/// As for [`fetch_op`], for `count` elements; `origin` is readable for as many and aligned to them.
+#[inline(always)]
+pub(crate) unsafe fn fetch_op_each<T: Element, O: Operation<T>>(
+    engine: Engine,
+    at: *mut T,
+    origin: *const T,
+    count: usize,
+    operation: O,
+    mut fetched: impl FnMut(T),
+) {
+    #[allow(unused_mut, reason = "elements are changed one by one on other machines")]
+    let mut done = 0;
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if engine.has_pairs() && const { O::CODE.changes() } {
+        let per_pair = pairs::PAIR_BYTES / size_of::<T>();
+        let head = (at.addr().wrapping_neg() % pairs::PAIR_BYTES / size_of::<T>()).min(count);
+        let pairs = (count - head) / per_pair;
+        // SAFETY: - the caller's promises for the first elements.
+        unsafe { each_by_itself(at, origin, head, operation, &mut fetched) };
+        let (to, from) = (at.wrapping_add(head), origin.wrapping_add(head));
+        // SAFETY: - the caller's promises for so many elements from `head` on, the first of which is at a multiple of a pair's
+        //   bytes, or there are none. - the machine has the instruction.
+        unsafe { pairs::fetch_op_each(to, from, pairs, operation, &mut fetched) };
+        done = head + pairs * per_pair;
+    }
+    let _ = engine;
+    let (to, from) = (at.wrapping_add(done), origin.wrapping_add(done));
+    // SAFETY: - the caller's promises for the elements from `done` on.
+    unsafe { each_by_itself(to, from, count - done, operation, fetched) };
+}
+
+/// Elements whose values [`each_by_itself`] reads before it begins to exchange them.
 const AHEAD: usize = 8;
 
-/// Combines `count` elements from `at` on with those from `origin` on, one [`fetch_op`] each, and gives what was there.
+/// As [`fetch_op_each`], with an instruction for each element.
 ///
 /// What has no atomic of its own is a compare-and-swap (`lock cmpxchg` on x86-64) with a value that was read before. A
 /// locked instruction is waited for by all later loads, so reading each element just before its exchange would put
@@ -104,9 +141,9 @@ const AHEAD: usize = 8;
 ///
 /// # Safety
 ///
-/// As for [`fetch_op`], for `count` elements; `origin` is readable for as many and aligned to them.
+/// As for [`fetch_op_each`].
 #[inline(always)]
-pub(crate) unsafe fn fetch_op_each<T: Element, O: Operation<T>>(
+unsafe fn each_by_itself<T: Element, O: Operation<T>>(
     at: *mut T,
     origin: *const T,
     count: usize,
@@ -249,20 +286,36 @@ mod test {
         assert_eq!(apply(0b0101_i64, Xor, 0b0011), (0b0101, 0b0110));
     }
 
+    /// The engine of this machine, and one that needs an instruction for each element.
+    fn engines() -> [Engine; 2] {
+        [Engine::choose(), Engine::choose(CopyEngine::Mapped).without_pairs()]
+    }
+
     fn apply_to_all<T: Basic, O: Operation<T>>(operation: O, make: impl Fn(usize) -> T) {
-        for count in [0, 1, 7, 8, 9, 63, STAGED, STAGED + 1, 2 * STAGED + 17] {
-            let target: Vec<T> = (0..count).map(&make).collect();
+        let per_pair = 16 / size_of::<T>();
+        for (count, first) in [0, 1, 7, 8, 9, 63, STAGED, STAGED + 1, 2 * STAGED + 17]
+            .into_iter()
+            .flat_map(|count| [0, 1, per_pair - 1].map(|first| (count, first)))
+        {
+            let target: Vec<T> = (0..first + count + per_pair).map(&make).collect();
             let origin: Vec<T> = (0..count).map(|i| make(i + 3)).collect();
-            let expected: Vec<T> = (0..count).map(|i| operation.combine(target[i], origin[i])).collect();
-            let (mut place, mut before) = (target.clone(), Vec::new());
-            let (at, from) = (place.as_mut_ptr(), origin.as_ptr());
-            // SAFETY: - both are of `count` elements, borrowed for the call only.
-            unsafe { fetch_op_each(at, from, count, operation, |old| before.push(old)) };
-            assert_eq!((&place, &before), (&expected, &target), "{count} elements");
+            let mut expected = target.clone();
+            for (old, &value) in expected[first..].iter_mut().zip(&origin) {
+                *old = operation.combine(*old, value);
+            }
+            for engine in engines() {
+                let (mut place, mut before) = (target.clone(), Vec::new());
+                let (at, from) = (place[first..].as_mut_ptr(), origin.as_ptr());
+                // SAFETY: - both have `count` elements, borrowed for the call only.
+                unsafe { fetch_op_each(engine, at, from, count, operation, |old| before.push(old)) };
+                assert_eq!(place, expected, "{count} elements from {first}, {engine:?}");
+                assert_eq!(before, target[first..first + count], "{count} elements from {first}, {engine:?}");
+            }
             let mut place = target;
+            let at = place[first..].as_mut_ptr();
             // SAFETY: - as above.
-            unsafe { combine_alone(Engine::choose(), place.as_mut_ptr(), from, count, operation) };
-            assert_eq!(place, expected, "{count} elements, alone");
+            unsafe { combine_alone(Engine::choose(), at, origin.as_ptr(), count, operation) };
+            assert_eq!(place, expected, "{count} elements from {first}, alone");
         }
     }
 
@@ -275,22 +328,58 @@ mod test {
         apply_to_all(Xor, |i| i as u16);
     }
 
-    #[test]
-    fn concurrent_sums_lose_nothing() {
-        let mut cells = [0.0_f64; 24];
-        let (at, ones) = (AtomicPtr::new(cells.as_mut_ptr()), [1.0; 24]);
+    /// Adds ones to all elements of an array in one thread by arrays, in another by single elements, and in a third by
+    /// compare-and-swap, `rounds` times each.
+    fn add_from_all_sides<T: Basic>(one: T, len: usize, rounds: usize) -> Vec<T>
+    where
+        Sum: Operation<T>,
+    {
+        let mut cells = vec![T::default(); len];
+        let (at, ones) = (AtomicPtr::new(cells.as_mut_ptr()), vec![one; len]);
+        let each = |add: &dyn Fn(*mut T)| {
+            for _ in 0..rounds {
+                (0..len).for_each(|i| add(at.load(Ordering::Relaxed).wrapping_add(i)));
+            }
+        };
         std::thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    for _ in 0..10_000 {
-                        let at = at.load(Ordering::Relaxed);
-                        // SAFETY: - cells of the test, which nobody touches otherwise before the threads have ended.
-                        unsafe { fetch_op_each(at, ones.as_ptr(), 24, Sum, |_| ()) };
+            scope.spawn(|| {
+                for _ in 0..rounds {
+                    let at = at.load(Ordering::Relaxed);
+                    // SAFETY: - cells of the test, which nobody touches otherwise before the threads have ended.
+                    unsafe { fetch_op_each(Engine::choose(), at, ones.as_ptr(), len, Sum, |_| ()) };
+                }
+            });
+            scope.spawn(|| {
+                each(&|cell| {
+                    // SAFETY: - as above.
+                    unsafe { fetch_op(cell, Sum, one) };
+                });
+            });
+            scope.spawn(|| {
+                each(&|cell| {
+                    let mut old = T::default();
+                    loop {
+                        // SAFETY: - as above.
+                        let found = unsafe { compare_swap(cell, old, Sum.combine(old, one)) };
+                        if found == old {
+                            break;
+                        }
+                        old = found;
                     }
                 });
-            }
+            });
         });
-        assert_eq!(cells, [20_000.0; 24]);
+        cells
+    }
+
+    #[test]
+    fn whoever_adds_at_the_same_time_loses_nothing() {
+        let rounds = if cfg!(miri) { 5 } else { 2_000 };
+        assert_eq!(add_from_all_sides(1.0_f64, 25, rounds), [3.0 * rounds as f64; 25]);
+        assert_eq!(add_from_all_sides(1_i64, 25, rounds), [3 * rounds as i64; 25]);
+        assert_eq!(add_from_all_sides(1_u32, 41, rounds), [3 * rounds as u32; 41]);
+        assert_eq!(add_from_all_sides(1_u16, 67, rounds), [3 * rounds as u16; 67]);
+        assert_eq!(add_from_all_sides(1_u8, 99, rounds), [(3 * rounds) as u8; 99]);
     }
 
     #[test]

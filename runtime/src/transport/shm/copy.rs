@@ -27,6 +27,9 @@ use crate::element::Element;
 pub(crate) struct Engine {
     vectors: Vectors,
     long: Long,
+    /// Whether 16 bytes can be exchanged at once.
+    #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
+    pairs: bool,
 }
 
 /// How long copies are made whose two sides are aligned to words.
@@ -53,12 +56,31 @@ impl Engine {
     pub(crate) fn choose() -> Engine {
         static CHOSEN: OnceLock<Engine> = OnceLock::new();
         *CHOSEN.get_or_init(|| {
+            let baseline = Engine { vectors: Vectors::Baseline, long: Long::Vectors, pairs: false };
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            if std::arch::is_x86_feature_detected!("avx2") {
-                return bulk::compare(Engine { vectors: Vectors::Wide, long: Long::Vectors });
+            {
+                let pairs = std::arch::is_x86_feature_detected!("cmpxchg16b");
+                match std::arch::is_x86_feature_detected!("avx2") {
+                    true => bulk::compare(Engine { vectors: Vectors::Wide, pairs, ..baseline }),
+                    false => Engine { pairs, ..baseline },
+                }
             }
-            Engine { vectors: Vectors::Baseline, long: Long::Vectors }
+            #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+            baseline
         })
+    }
+
+    /// The engine that exchanges words only.
+    #[cfg(test)]
+    pub(super) fn without_pairs(self) -> Engine {
+        Engine { pairs: false, ..self }
+    }
+
+    /// Whether the machine exchanges 16 bytes at once.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    pub(super) fn has_pairs(self) -> bool {
+        self.pairs
     }
 
     /// Copies `bytes` bytes from `origin` to `target`.
@@ -126,6 +148,18 @@ pub(crate) unsafe fn load<T: Element>(at: *const T) -> T {
             unsafe { value.assume_init() }
         }
     }
+}
+
+/// Loads 8 bytes, any of whose aligned elements comes in one access.
+///
+/// # Safety
+///
+/// `at` is readable for 8 bytes.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) unsafe fn load_word(at: *const u8) -> u64 {
+    // SAFETY: - the caller's promise; the machine does not mind alignment, and splits an access at cache lines only.
+    unsafe { load_8(at) }
 }
 
 /// Stores one element that peers may be reading or writing, and leaves its padding alone.
@@ -680,12 +714,13 @@ mod test {
     use super::*;
 
     fn engines() -> Vec<Engine> {
-        let vectors = match Engine::choose().vectors {
+        let chosen = Engine::choose();
+        let vectors = match chosen.vectors {
             Vectors::Baseline => vec![Vectors::Baseline],
             Vectors::Wide => vec![Vectors::Baseline, Vectors::Wide],
         };
         let ways = [Long::Vectors, Long::String];
-        let both = |vectors| ways.map(|long| Engine { vectors, long });
+        let both = |vectors| ways.map(|long| Engine { vectors, long, ..chosen });
         vectors.into_iter().flat_map(both).collect()
     }
 

@@ -6,4 +6,6 @@ pub(crate) mod bytes;
 pub(crate) mod copy;
 pub(crate) mod layout;
 pub(crate) mod offers;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod pairs;
 pub(crate) mod segment;

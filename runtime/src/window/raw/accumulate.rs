@@ -33,7 +33,10 @@ impl RawWindow {
         {
             // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
             unsafe { atomic::fetch_op(to, operation, *value) };
-            self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+            if const { O::CODE.changes() } {
+                self.end_writing();
+            }
+            self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
             return Ok(());
         }
         self.accumulate_any(CALL, target, at, operation, &{ origin })
@@ -181,7 +184,10 @@ impl RawWindow {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 let before = unsafe { atomic::fetch_op(to, operation, origin) };
-                self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                if const { O::CODE.changes() } {
+                    self.end_writing();
+                }
+                self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                 Ok(before)
             }
             // SAFETY: - in bounds: `element`. - no reference lives there: see `put`.
@@ -202,8 +208,9 @@ impl RawWindow {
             true => {
                 // SAFETY: - in bounds: `element`. - aligned: `is_native`. - no reference lives there: see `put`.
                 let before = unsafe { atomic::compare_swap(to, expected, new) };
+                self.end_writing();
                 if before.to_bits() == expected.to_bits() {
-                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                    self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                 }
                 Ok(before)
             }

@@ -4,7 +4,7 @@
 use std::sync::atomic::AtomicU32;
 
 use crate::sync::event::Event;
-use crate::sync::exposure::{Exposure, Origin, Part};
+use crate::sync::exposure::{self, Exposure, Origin, Part, Tally};
 use crate::sync::guard::Guard;
 use crate::sync::notices::Notices;
 use crate::sync::phases::{Broken, Phases};
@@ -21,8 +21,10 @@ pub(super) struct Lines<T>(pub(super) T);
 pub(super) struct Control {
     /// Who may touch the rank's memory.
     pub(super) word: Lines<StateWord>,
-    /// Whom its owner has let in, and what origins and the owner sleep on.
+    /// Whom its owner lets in. Origins look at it, and the owner writes.
     pub(super) exposure: Lines<Exposed>,
+    /// Who is done. Origins write, and the owner looks at it.
+    pub(super) ends: Lines<Ends>,
     /// The rank's part of the fences, and what it sleeps on in them.
     pub(super) fences: Lines<Fences>,
     /// Whether the window goes on.
@@ -68,10 +70,15 @@ pub(super) struct Exposed {
     pub(super) word: Exposure,
     /// Notified when the owner posts.
     pub(super) posted: Event,
-    /// Notified when an origin completes, and for those that wait for several owners to post.
-    pub(super) completed: Event,
     /// What the owner exposes by posts and fences of a part.
     pub(super) part: Part,
+}
+
+#[repr(C)]
+pub(super) struct Ends {
+    pub(super) tally: Tally,
+    /// Notified when an origin completes, and for those that wait for several owners to post.
+    pub(super) completed: Event,
 }
 
 #[repr(C)]
@@ -133,6 +140,7 @@ impl Plan {
 }
 
 const _: () = assert!(RANKS_MAX as usize <= crate::sync::state_word::RANKS_MAX, "the word counts every rank");
+const _: () = assert!(RANKS_MAX as usize <= exposure::RANKS_MAX, "the door names and counts every rank");
 const _: () = assert!(RANKS_MAX as usize <= 1 << crate::sync::phases::ROUNDS_MAX, "fences reach every rank");
 const _: () =
     assert!(Plan::new(64).data <= 4096, "a window of 64 ranks costs less than a page beside its data");

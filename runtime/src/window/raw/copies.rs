@@ -447,9 +447,16 @@ impl RawWindow {
         }
     }
 
-    /// Notes that a transfer of this handle has written to a target.
+    /// Notes that a transfer of this handle has written to a target, by plain stores.
     #[inline(always)]
     pub(super) fn wrote(&self, there: &Target, at: *const u8, bytes: usize) {
+        self.begin_writing();
+        self.changed(there, at, bytes);
+    }
+
+    /// Notes that a transfer of this handle has changed a target by instructions that read and write at once.
+    #[inline(always)]
+    pub(super) fn changed(&self, there: &Target, at: *const u8, bytes: usize) {
         if let Some(marked) = there.marked {
             self.mark(marked, there, at.addr() - there.data.addr(), bytes);
         }
@@ -463,6 +470,7 @@ impl RawWindow {
     /// Notes that the owner has stored to its own memory, other than through a view.
     #[inline(always)]
     pub(super) fn stored(&self, start: usize, bytes: usize) {
+        self.begin_writing();
         if let Some(copies) = &self.copies {
             Marks::new(&copies.0.stored, self.targets[self.me].bytes).add(start, bytes);
         }

@@ -13,7 +13,7 @@ use super::{Access, Expected, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
 use crate::info::{Info, Terms};
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
-use crate::sync::exposure::{self, Admits, Closing, Extent};
+use crate::sync::exposure::{self, Admits, Closing, Crowd, Extent};
 use crate::sync::phases::Reason;
 use crate::sync::state_word::Refusal;
 use crate::team::Rank;
@@ -43,21 +43,11 @@ impl RawWindow {
         self.refuse_illegal(call, Call::Post(Permit::All))?;
         let own = self.control(self.me);
         let number = own.exposure.0.word.next_number();
-        let (admits, group) = match origins {
-            Origins::Any => (Admits::Anyone, None),
-            Origins::Group(ranks) => {
-                for &rank in ranks {
-                    self.check_rank(call, rank)?;
-                }
-                let mut members = 0;
-                for rank in self.members.ranks() {
-                    if ranks.contains(&rank) {
-                        members += 1;
-                    }
-                }
-                (Admits::Group, Some(members))
+        if let Origins::Group(ranks) = origins {
+            for &rank in ranks {
+                self.check_rank(call, rank)?;
             }
-        };
+        }
         match own.word.0.post() {
             Ok(()) => {}
             Err(Refusal::Posted) => return Err(self.error(ErrorKind::AlreadyPosted, call)),
@@ -70,11 +60,13 @@ impl RawWindow {
                 });
             }
         }
-        if let Origins::Group(ranks) = origins {
-            for &rank in ranks {
-                self.peer(self.me, rank.index()).origin.allow(number);
+        let (admits, group) = match origins {
+            Origins::Any => (Admits::Anyone, None),
+            Origins::Group(ranks) => {
+                let (first, members) = self.allow(ranks, number);
+                (Admits::Group { first }, Some(members))
             }
-        }
+        };
         self.import();
         self.publish();
         self.group.set(group);
@@ -86,7 +78,7 @@ impl RawWindow {
                 Extent::Part
             }
         };
-        match own.exposure.0.word.open(admits, extent) {
+        match own.exposure.0.word.open(&own.ends.0.tally, admits, extent) {
             Ok(opened) => debug_assert_eq!(opened, number),
             Err(_) => {
                 self.take_rest_back();
@@ -96,6 +88,39 @@ impl RawWindow {
         own.exposure.0.posted.notify();
         self.ring();
         Ok(())
+    }
+
+    /// Puts ranks into the group of the exposure that is opened next: the first stands in its word, the others in their records. How
+    /// many members it has.
+    fn allow(&self, ranks: &[Rank], number: u32) -> (Option<u32>, usize) {
+        let Some((first, others)) = ranks.split_first() else { return (None, 0) };
+        let mut members = 1;
+        for rank in others.iter().filter(|&rank| rank != first) {
+            let origin = &self.peer(self.me, rank.index()).origin;
+            // A rank that is named twice has its record already.
+            if !origin.is_allowed(number) {
+                origin.allow(number);
+                members += 1;
+            }
+        }
+        (Some(first.0), members)
+    }
+
+    /// Whether a rank is in the group of the last exposure.
+    fn is_member(&self, rank: Rank) -> bool {
+        let status = self.control(self.me).exposure.0.word.status();
+        status.is_for_group() && status.admits(rank.0, &self.peer(self.me, rank.index()).origin)
+    }
+
+    /// Ends the exposure if the origins that it waits for have completed.
+    fn try_close(&self, count: usize) -> Closing {
+        let own = self.control(self.me);
+        let is_at_work = || (0..self.targets.len()).any(|rank| self.peer(self.me, rank).origin.is_at_work());
+        let crowd = match self.group.get() == Some(count) {
+            true => Crowd::Counted,
+            false => Crowd::Others(&is_at_work),
+        };
+        own.exposure.0.word.try_close(&own.ends.0.tally, count, &crowd)
     }
 
     /// Ends the exposure when the expected origins have completed.
@@ -111,7 +136,7 @@ impl RawWindow {
             detail: Some(("exposure", u64::from(number))),
             blocker: &|| self.awaited_origin(number),
         };
-        let completed = &self.control(self.me).exposure.0.completed;
+        let completed = &self.control(self.me).ends.0.completed;
         match self.context.wait(completed, what, || self.look_for_end(number, count)) {
             Ok(end) => self.end_exposure(call, number, count, end),
             Err(error) => {
@@ -158,8 +183,7 @@ impl RawWindow {
 
     /// One look whether the exposure can be closed, which closes it, or why it never will.
     fn look_for_end(&self, number: u32, count: usize) -> Option<Result<Closing, Failure>> {
-        let word = &self.control(self.me).exposure.0.word;
-        match word.try_close(count) {
+        match self.try_close(count) {
             Closing::Pending => {}
             closing => return Some(Ok(closing)),
         }
@@ -169,7 +193,7 @@ impl RawWindow {
             None => self.missing_origin(number, count)?,
         };
         // A second look, since what a lost origin did before it ended counts.
-        Some(match word.try_close(count) {
+        Some(match self.try_close(count) {
             Closing::Pending => Err(failure),
             closing => Ok(closing),
         })
@@ -217,7 +241,7 @@ impl RawWindow {
         if !own.exposure.0.word.status().is_open() || self.failed.get() {
             return;
         }
-        match own.exposure.0.word.try_close(0) {
+        match self.try_close(0) {
             Closing::Closed | Closing::Exceeded => {
                 self.group.set(None);
                 self.posted.set(false);
@@ -243,23 +267,23 @@ impl RawWindow {
     /// An origin that an exposure waits for, if it is known who will come: one that is inside, or a member of the group.
     fn awaited_origin(&self, number: u32) -> Option<Rank> {
         let origin = |rank: &Rank| &self.peer(self.me, rank.index()).origin;
-        let is_absent = |rank: &Rank| origin(rank).is_allowed(number) && !origin(rank).has_used(number);
-        let inside = self.members.ranks().find(|rank| origin(rank).is_at_work());
+        let is_absent = |rank: &Rank| self.is_member(*rank) && !origin(rank).has_used(number);
+        let inside = self.members.ranks().find(|rank| origin(rank).is_at_work_on(number));
         inside.or_else(|| self.group.get().and_then(|_| self.members.ranks().find(is_absent)))
     }
 
     fn missing_origins(&self, number: u32) -> String {
-        let inside = self.ranks_where(|rank| self.peer(self.me, rank).origin.is_at_work());
+        let is_inside = |rank: usize| self.peer(self.me, rank).origin.is_at_work_on(number);
+        let inside = self.ranks_where(is_inside);
         let came = |rank: usize| self.peer(self.me, rank).origin.has_used(number);
-        let done = self.ranks_where(|rank| came(rank) && !self.peer(self.me, rank).origin.is_at_work());
+        let done = self.ranks_where(|rank| came(rank) && !is_inside(rank));
         let text = format!(
             "exposure {number}: completed by ranks {done}; started and not completed by ranks {inside}"
         );
         match self.group.get() {
             None => text,
             Some(_) => {
-                let absent = self
-                    .ranks_where(|rank| !came(rank) && self.peer(self.me, rank).origin.is_allowed(number));
+                let absent = self.ranks_where(|rank| !came(rank) && self.is_member(Rank(rank as u32)));
                 format!("{text}; not started by ranks {absent} of the group")
             }
         }
@@ -285,10 +309,10 @@ impl RawWindow {
         for rank in self.members.ranks() {
             let origin = &self.peer(self.me, rank.index()).origin;
             let evidence = self.evidence(rank);
-            match (origin.is_at_work(), origin.has_used(number)) {
+            match (origin.is_at_work_on(number), origin.has_used(number)) {
                 (true, _) if let Some(evidence) = evidence => return Some(Failure::Lost((rank, evidence))),
                 (true, _) | (false, true) => possible += 1,
-                (false, false) if !is_for_all && !origin.is_allowed(number) => {}
+                (false, false) if !is_for_all && !self.is_member(rank) => {}
                 (false, false) => match evidence {
                     Some(evidence) => missing = missing.or(Some(Failure::Lost((rank, evidence)))),
                     None if self.has_departed(rank.index()) => {
@@ -440,8 +464,11 @@ impl RawWindow {
             self.started_remote(at, number, part);
             return Ok(());
         }
-        let word = &self.control(at).exposure.0.word;
-        let (number, extent) = word.start(&self.peer(at, self.me).origin, here.exposure.get())?;
+        let there = self.control(at);
+        let origin = &self.peer(at, self.me).origin;
+        let withdrawn = || there.ends.0.completed.notify();
+        let (number, extent) =
+            there.exposure.0.word.start(self.me as u32, origin, here.exposure.get(), withdrawn)?;
         self.learn_part(at, extent);
         here.exposure.set(number);
         here.access.set(Access::Started);
@@ -554,9 +581,9 @@ impl RawWindow {
         if self.targets[at].remote {
             return kept.and(self.complete_remote(call, at));
         }
-        let exposed = &self.control(at).exposure.0;
-        exposed.word.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
-        exposed.completed.notify();
+        let ends = &self.control(at).ends.0;
+        ends.tally.complete(&self.peer(at, self.me).origin, self.targets[at].exposure.get());
+        ends.completed.notify_after_change();
         kept
     }
 }

@@ -130,7 +130,7 @@ impl RawWindow {
             }
             self.control(at).fences.0.arrivals.wake();
             self.control(at).exposure.0.posted.wake();
-            self.control(at).exposure.0.completed.wake();
+            self.control(at).ends.0.completed.wake();
         }
         self.ring();
     }

@@ -16,21 +16,21 @@ impl RawWindow {
             (false, _) => self.post(call, Origins::Group(&[rank]))?,
             (true, Some(members)) => {
                 let own = self.control(self.me);
-                let number = own.exposure.0.word.status().number();
+                let status = own.exposure.0.word.status();
                 let origin = &self.peer(self.me, at).origin;
-                if origin.is_allowed(number) {
+                if status.admits(at as u32, origin) {
                     return Err(self.error(ErrorKind::AlreadyPosted, call).target(rank));
                 }
                 self.publish();
                 self.group.set(Some(members + 1));
-                origin.allow(number);
+                origin.allow(status.number());
                 own.exposure.0.posted.notify();
             }
             (true, None) => return Err(self.error(ErrorKind::AlreadyPosted, call).target(rank)),
         }
         // Whoever waits for grants of several ranks sleeps on an event of its own.
         match self.targets[at].remote {
-            false => self.control(at).exposure.0.completed.notify(),
+            false => self.control(at).ends.0.completed.notify(),
             true => self.ring(),
         }
         Ok(())
@@ -75,7 +75,7 @@ impl RawWindow {
             }
             (open.len() == all).then_some(Ok(()))
         };
-        let completed = &self.control(self.me).exposure.0.completed;
+        let completed = &self.control(self.me).ends.0.completed;
         let admitted = self.context.wait(completed, what, || {
             look().or_else(|| {
                 let failure = self.hopeless_grants(count)?;

@@ -78,8 +78,8 @@ impl RawWindow {
     ) -> Result<()> {
         if self.is_native(to) && from.is_aligned() {
             // SAFETY: - the caller's promises; both sides are aligned.
-            unsafe { atomic::fetch_op_each(to, from, count, operation, fetched) };
-            self.wrote(&self.targets[target.index()], to.cast(), count * size_of::<T>());
+            unsafe { atomic::fetch_op_each(self.engine, to, from, count, operation, fetched) };
+            self.changed(&self.targets[target.index()], to.cast(), count * size_of::<T>());
             return Ok(());
         }
         for i in 0..count {
@@ -93,7 +93,7 @@ impl RawWindow {
                 true => {
                     // SAFETY: - the caller's promises; the place is aligned.
                     let before = unsafe { atomic::fetch_op(to, operation, value) };
-                    self.wrote(&self.targets[target.index()], to.cast(), size_of::<T>());
+                    self.changed(&self.targets[target.index()], to.cast(), size_of::<T>());
                     before
                 }
                 // SAFETY: - the caller's promises.

@@ -97,8 +97,10 @@ struct Target {
     unit: usize,
     /// The bytes from the start that a transfer may name without further tests: all, or none while only a part is exposed.
     reach: Cell<usize>,
-    /// As `reach`, for what needs no mark when it is written: none where the rank has a private copy.
+    /// As `reach`, for a put that passes no hook and leaves no mark: none where the rank has a private copy, or the handle is watched.
     unmarked_reach: Cell<usize>,
+    /// Calls toward the rank pass the hook in `trace`.
+    watched: Cell<bool>,
     /// The part that is exposed to this handle; at its own rank, what is not lent to the program as slices.
     part: Cell<Option<Part>>,
     /// Where writes are marked, if the rank has a private copy too.
@@ -144,7 +146,8 @@ pub(crate) struct RawWindow {
     taken_by_all: RefCell<Vec<usize>>,
     /// The own window is posted.
     posted: Cell<bool>,
-    /// Calls pass the hook in `trace`.
+    /// This handle may have written by plain stores since its last atomic change of an element.
+    undrained: Cell<bool>,
     /// Calls pass the long way through the hook: they are recorded, or serve others as no agent does.
     instrumented: Cell<bool>,
     is_traced: Cell<bool>,
@@ -354,7 +357,7 @@ impl RawWindow {
             // Before the exchange, so that whoever has the window finds it posted.
             let own: &Control = context.segment().shared(block.offset());
             let locked_out = own.word.0.post().is_ok();
-            let opened = own.exposure.0.word.open(Admits::Anyone, Extent::Whole).is_ok();
+            let opened = own.exposure.0.word.open(&own.ends.0.tally, Admits::Anyone, Extent::Whole).is_ok();
             debug_assert!(locked_out && opened, "a new window is posted by nobody");
         }
         let mine = Description {
@@ -433,6 +436,7 @@ impl RawWindow {
                     unit: theirs.unit as usize,
                     reach: Cell::default(),
                     unmarked_reach: Cell::default(),
+                    watched: Cell::new(context.polled().is_some()),
                     part: Cell::new(None),
                     marked: match theirs.copies {
                         0 | 1 => None,
@@ -499,6 +503,7 @@ impl RawWindow {
             all_locked: Cell::new(false),
             taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
+            undrained: Cell::new(false),
             instrumented: Cell::new(context.polled().is_some()),
             is_traced: Cell::new(false),
             views_locked: Cell::new(false),
@@ -657,6 +662,7 @@ impl RawWindow {
     pub(crate) fn start_trace(&self) {
         self.instrumented.set(true);
         self.is_traced.set(true);
+        self.targets.iter().for_each(|target| target.watch());
     }
 
     pub(crate) fn take_trace(&self) -> Vec<trace::Event> {
@@ -682,7 +688,7 @@ impl Drop for RawWindow {
             // Release: pairs with the Acquire in `somebody_has_departed`.
             self.control(owner).fate.0.departures.fetch_add(1, Ordering::Release);
             self.control(owner).fences.0.arrivals.notify();
-            self.control(owner).exposure.0.completed.notify();
+            self.control(owner).ends.0.completed.notify();
         }
         self.control(self.me).exposure.0.posted.notify();
         self.ring();

@@ -60,7 +60,14 @@ impl Target {
     pub(super) fn widen(&self) {
         self.part.set(None);
         self.reach.set(if self.remote { 0 } else { self.bytes });
-        self.unmarked_reach.set(if self.has_mirror() { 0 } else { self.reach.get() });
+        let needs_more = self.has_mirror() || self.watched.get();
+        self.unmarked_reach.set(if needs_more { 0 } else { self.reach.get() });
+    }
+
+    /// Transfers pass the hook from now on.
+    pub(super) fn watch(&self) {
+        self.watched.set(true);
+        self.unmarked_reach.set(0);
     }
 }
 

@@ -22,8 +22,7 @@ impl RawWindow {
     #[inline(always)]
     pub(crate) fn put<T: Element>(&self, target: Rank, at: Section<'_>, origin: Source<'_, T>) -> Result<()> {
         const CALL: &str = "put";
-        self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
-        // The common cases first: a slice, or a range of the own window, to a contiguous place that needs no marks.
+        // The common cases first: a slice, or a range of the own window, to a contiguous place that needs no marks and no hook.
         // On x86-64 a put of one element of 8 bytes takes 31 instructions a turn of a loop, the loop's own among them, and calls
         // nothing. Seven branches never go the other way (the hook, the rank, a phase, a lock or access, the overflow of
         // displacement times unit, and two for the bounds); between them stand the loads of the target's entry, the
@@ -35,6 +34,7 @@ impl RawWindow {
             && let Some((from, bytes)) = self.contiguous_source(target, &origin)
             && let Some(to) = there.place_unmarked(start, bytes)
         {
+            self.begin_writing();
             match origin {
                 // SAFETY: - writable and in bounds: `place_unmarked`. - the element has 8 bytes. - no reference to the target's
                 //   memory lives: this handle is admitted there, which excludes the owner's views. - readers and writers at
@@ -45,6 +45,7 @@ impl RawWindow {
             }
             return Ok(());
         }
+        self.hook(CALL, Some(target), || Some(at.span(origin.len().unwrap_or(0))));
         // The copy of the origin is made here, so that the way above keeps it in registers.
         self.put_any(CALL, target, at, &{ origin })
     }
@@ -294,6 +295,7 @@ impl RawWindow {
 
     /// Notes that a transfer has written the elements of a layout.
     fn wrote_layout<T: Element>(&self, there: &Target, layout: &Layout) {
+        self.begin_writing();
         if there.has_mirror() {
             for range in layout.ranges(size_of::<T>()) {
                 self.wrote(there, there.data.wrapping_add(range.start), range.len());

@@ -80,6 +80,7 @@ pub(super) fn combine_bits(
 ///
 /// As for [`atomic::fetch_op_each`].
 pub(super) unsafe fn combine_each(
+    engine: Engine,
     (basic, operation): (BasicType, u32),
     at: *mut u8,
     origin: *const u8,
@@ -88,7 +89,16 @@ pub(super) unsafe fn combine_each(
     macro_rules! combine {
         ($type:ty, $name:ident) => {
             // SAFETY: - the caller's promise.
-            unsafe { atomic::fetch_op_each(at.cast::<$type>(), origin.cast::<$type>(), count, $name, |_| ()) }
+            unsafe {
+                atomic::fetch_op_each(
+                    engine,
+                    at.cast::<$type>(),
+                    origin.cast::<$type>(),
+                    count,
+                    $name,
+                    |_| (),
+                )
+            }
         };
     }
     dispatch!(basic, operation, combine)

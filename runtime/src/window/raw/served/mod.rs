@@ -239,7 +239,7 @@ impl Served {
         let own = self.control();
         own.fences.0.arrivals.wake();
         own.exposure.0.posted.wake();
-        own.exposure.0.completed.wake();
+        own.ends.0.completed.wake();
     }
 
     /// A member that has ended otherwise than in order, once all that it has sent has been read.
@@ -349,7 +349,7 @@ impl Served {
         (last, waits): (u32, bool),
         data: &mut Vec<u8>,
     ) -> Option<Answer> {
-        match self.control().exposure.0.word.start(&self.peer(rank).origin, last) {
+        match self.try_start(rank, last) {
             Ok((number, extent)) => {
                 self.describe(extent, data);
                 Some(self.grant(state, rank, request, Granted::Start(number), number.into()))
@@ -361,6 +361,13 @@ impl Served {
             }
             Err(refusal) => Some(Answer::Start(refusal)),
         }
+    }
+
+    /// Lets a rank into the exposure that is open, if it is for the rank.
+    fn try_start(&self, rank: u32, last: u32) -> Result<(u32, Extent), exposure::Refusal> {
+        let own = self.control();
+        let withdrawn = || own.ends.0.completed.notify();
+        own.exposure.0.word.start(rank, &self.peer(rank).origin, last, withdrawn)
     }
 
     /// Says what an exposure opens, if it does not open all.
@@ -379,9 +386,9 @@ impl Served {
         let Some(Origin { access: Granted::Start(number), verdict, .. }) = state.origins.remove(&rank) else {
             return Answer::NotAdmitted;
         };
-        let exposed = &self.control().exposure.0;
-        exposed.word.complete(&self.peer(rank).origin, number);
-        exposed.completed.notify();
+        let ends = &self.control().ends.0;
+        ends.tally.complete(&self.peer(rank).origin, number);
+        ends.completed.notify_after_change();
         verdict.answer()
     }
 
@@ -429,7 +436,7 @@ impl Served {
         // Release: pairs with the Acquire in `somebody_has_departed`.
         own.fate.0.departures.fetch_add(1, Ordering::Release);
         own.fences.0.arrivals.notify();
-        own.exposure.0.completed.notify();
+        own.ends.0.completed.notify();
         // Release: pairs with the Acquire of whoever asks whether the block is free: the touches above come before.
         peer.departed.store(GONE, Ordering::Release);
     }
@@ -497,8 +504,7 @@ impl Served {
         match &mut parked.what {
             Wish::Rest { .. } => None,
             Wish::Start { last } => {
-                let exposed = &self.control().exposure.0;
-                match exposed.word.start(&self.peer(parked.rank).origin, *last) {
+                match self.try_start(parked.rank, *last) {
                     Ok((number, extent)) => {
                         self.describe(extent, data);
                         return done(Granted::Start(number), number.into());
@@ -695,8 +701,7 @@ impl Service for Served {
             }
             Ask::Posted => {
                 let status = self.control().exposure.0.word.status();
-                let admits = !status.is_for_group() || self.peer(rank).origin.is_allowed(status.number());
-                Some(Answer::Done(match (status.is_open(), admits) {
+                Some(Answer::Done(match (status.is_open(), status.admits(rank, &self.peer(rank).origin)) {
                     (false, _) => NOT_POSTED,
                     (true, false) => POSTED_FOR_OTHERS,
                     (true, true) => POSTED,

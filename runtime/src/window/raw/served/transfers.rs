@@ -247,7 +247,7 @@ impl Served {
                     //   guard, which all take who can reach them.
                     true => unsafe { elements::combine_alone(self.ground.engine, code, to, values, some) }?,
                     // SAFETY: - as above, but for others.
-                    false => unsafe { elements::combine_each(code, to, values, some) }?,
+                    false => unsafe { elements::combine_each(self.ground.engine, code, to, values, some) }?,
                 }
             }
             self.wrote(at, count * size);
