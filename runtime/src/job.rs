@@ -136,11 +136,11 @@ impl RankContext {
     }
 
     /// Gives what a layer above keeps for the rank; `make` makes it, once.
-    pub(crate) fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
+    pub(crate) fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Arc<T>) -> &T {
         let attached = self.attached.get_or_init(|| make());
-        match Arc::clone(attached).downcast::<T>() {
-            Ok(attached) => attached,
-            Err(_) => unreachable!("one layer attaches one thing"),
+        match attached.downcast_ref::<T>() {
+            Some(attached) => attached,
+            None => unreachable!("one layer attaches one thing"),
         }
     }
 

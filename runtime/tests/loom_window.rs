@@ -14,6 +14,8 @@ mod primitive {
 mod exposure;
 #[path = "../src/sync/guard.rs"]
 mod guard;
+#[path = "../src/sync/handover.rs"]
+mod handover;
 #[path = "../src/sync/marks.rs"]
 mod marks;
 #[path = "../src/sync/notices.rs"]
@@ -25,6 +27,7 @@ mod state_word;
 
 use exposure::{Admits, Closing, Crowd, Exposure, Extent, Origin, Part, Tally};
 use guard::Guard;
+use handover::{Handover, Stage};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
@@ -771,5 +774,111 @@ fn counted_puts_are_taken_one_by_one() {
         counted.wait(1);
         counted.see(1);
         origin.join().unwrap();
+    });
+}
+
+/// A parcel: what lies in it, and the memory that it may be copied to. Loom reports any access that the word does not order.
+struct Parcel {
+    word: Handover,
+    data: UnsafeCell<u32>,
+    offered: UnsafeCell<u32>,
+}
+
+impl Parcel {
+    fn new() -> Arc<Parcel> {
+        Arc::new(Parcel { word: Handover::new(), data: UnsafeCell::new(0), offered: UnsafeCell::new(0) })
+    }
+
+    fn post(&self, number: u64) {
+        self.data.with_mut(|data| unsafe { *data = number as u32 });
+        self.word.post(number);
+    }
+
+    /// What the receiver does with data that lie in the parcel, if it gets it.
+    fn receive(&self, number: u64) -> bool {
+        let claimed = self.word.claim(number);
+        if claimed {
+            assert_eq!(self.data.with(|data| unsafe { *data }), number as u32);
+            self.word.done(number);
+        }
+        claimed
+    }
+}
+
+/// The receiver, a direct offer or one in a store, and the sender by another way all want it, and its sender may take it back.
+#[test]
+fn a_parcel_is_served_once() {
+    explore(3, || {
+        let parcel = Parcel::new();
+        parcel.post(1);
+        let receiver = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || u32::from(parcel.receive(1))
+        });
+        let other = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || u32::from(parcel.receive(1))
+        });
+        let taken_back = parcel.word.take_back(1);
+        if taken_back {
+            // It is the sender's again, and the next one goes where it was.
+            parcel.post(2);
+            assert!(parcel.receive(2));
+        }
+        assert_eq!(receiver.join().unwrap() + other.join().unwrap() + u32::from(taken_back), 1);
+    });
+}
+
+/// A sender copies to a place that it was granted only while the receiver leaves it the place.
+#[test]
+fn a_grant_is_used_or_taken_back() {
+    explore(3, || {
+        let parcel = Parcel::new();
+        parcel.post(1);
+        assert!(parcel.word.claim(1));
+        parcel.word.grant(1);
+        let sender = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || match parcel.word.look().stage() {
+                Stage::Granted if parcel.word.begin(1) => {
+                    parcel.offered.with_mut(|offered| unsafe { *offered = 7 });
+                    parcel.word.delivered(1);
+                }
+                // It has other things to do, or finds the grant gone.
+                _ => drop(parcel.word.take_back(1)),
+            }
+        });
+        let revoked = parcel.word.revoke(1);
+        let seen = || parcel.offered.with(|offered| unsafe { *offered });
+        if revoked {
+            // The memory is the receiver's alone.
+            parcel.offered.with_mut(|offered| unsafe { *offered = 9 });
+        }
+        sender.join().unwrap();
+        match parcel.word.look().stage() {
+            Stage::Delivered => assert!(!revoked && seen() == 7),
+            stage => assert!(matches!(stage, Stage::Idle | Stage::Posted), "{stage:?}"),
+        }
+    });
+}
+
+/// Who posts a parcel looks for offers afterwards, and who opens one looks for parcels afterwards.
+#[test]
+fn a_parcel_and_an_offer_do_not_miss_each_other() {
+    explore(3, || {
+        let shared = Arc::new((Handover::new(), AtomicU32::new(0)));
+        let opener = loom::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                shared.1.store(1, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                shared.0.look().stage() == Stage::Posted && shared.0.claim(1)
+            }
+        });
+        shared.0.post(1);
+        fence(Ordering::SeqCst);
+        let by_sender = shared.1.load(Ordering::Relaxed) == 1 && shared.0.claim(1);
+        let by_opener = opener.join().unwrap();
+        assert!(by_sender != by_opener, "exactly one of the two serves it");
     });
 }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use common::{Job, SOON, assert_gone, assert_nothing_left, signal};
 
 const NETWORKS: [&str; 3] = ["--transport shm", "--transport tcp", "--ranks-per-node 2"];
-const FAMILIES: [&str; 3] = ["plain", "progressive", "collective"];
+const FAMILIES: [&str; 4] = ["plain", "progressive", "collective", "direct"];
 
 /// How often ranks are killed, and how often stopped. The long runs ask for hundreds by `RMA_TEST_KILLS`.
 fn rounds() -> u32 {
-    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(9)
+    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
 }
 
 /// A number that differs from call to call.
@@ -25,7 +25,7 @@ fn some_number(seed: u32) -> u64 {
 
 /// Every network with every family.
 fn kinds(round: u32) -> (&'static str, &'static str, u32) {
-    (NETWORKS[round as usize % 3], FAMILIES[round as usize / 3 % 3], round % 4 % 3)
+    (NETWORKS[round as usize % 3], FAMILIES[round as usize / 3 % 4], round % 4 % 3)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_killed_rank_ends_every_offer() {
 fn a_stopped_rank_stalls_every_offer() {
     for round in 0..rounds().div_ceil(3) {
         // Each network with another family.
-        let (network, family) = (NETWORKS[round as usize % 3], FAMILIES[(round + round / 3) as usize % 3]);
+        let (network, family) = (NETWORKS[round as usize % 3], FAMILIES[(round + 3) as usize % 4]);
         let mut job = Job::start(&format!("-n 3 --timeout 1 {network}"), &format!("offers {family}"));
         let launcher = job.id();
         let processes = job.processes(3);

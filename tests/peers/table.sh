@@ -20,7 +20,7 @@ root=$(cd "$here/../.." && pwd)
 REPS=${REPS:-3}; RANKS=${RANKS:-2}; LIMIT=${LIMIT:-60}; TRANSPORT=${TRANSPORT:-shm}
 case $TRANSPORT in shm|tcp) ;; *) echo "TRANSPORT is shm or tcp, not '$TRANSPORT'" >&2; exit 2 ;; esac
 if [ "$RANKS" -eq 2 ]; then
-  SCALE=${SCALE:-1}; ONLY=${ONLY:-"setup barrier lat bw rate acc atomic cas fence pscw lock progress"}
+  SCALE=${SCALE:-1}; ONLY=${ONLY:-"setup barrier lat bw rate acc atomic cas fence pscw pgo lock progress"}
 else
   SCALE=${SCALE:-0.05}; ONLY=${ONLY:-"barrier fence lock"}
 fi
@@ -115,6 +115,8 @@ xlock_rmw_contended_total 8 peer 1
 barrier 0 peer 1.2
 lock_put_unlock_target_busy50ms_worst 8 peer 1
 win_setup 4194304 peer 1
+pgo_put_offer_over_pscw 8 atmost 1.2
+pgo_put_offer_over_pscw 65536 atmost 1.2
 create.put_flush 8 atmost 0.1
 RULES
 [ "$TRANSPORT" = tcp ] && cat > "$work/rules" <<'RULES'

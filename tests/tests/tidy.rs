@@ -46,7 +46,7 @@ const MODULES: [(&str, &[&str]); 20] = [
     ("liveness", &["error", "job", "rank", "sync", "sys", "transport"]),
     ("team", &["element", "error", "job", "liveness", "rank", "sync", "sys", "traffic", "transport"]),
     ("window", &["element", "error", "info", "job", "liveness", "op", "sync", "team", "trace", "transport"]),
-    ("pgo", &["element", "error", "job", "liveness", "op", "rank", "team", "transport", "window"]),
+    ("pgo", &["element", "error", "job", "liveness", "op", "rank", "sync", "team", "transport", "window"]),
     ("launch", &["error", "info", "job", "liveness", "sys", "team", "transport"]),
     ("run", &["error", "info", "job", "launch", "liveness", "pgo", "sys", "team", "transport"]),
     ("epoch", &["element", "error", "info", "op", "team", "window"]),

@@ -1,23 +1,29 @@
 //! A rank's end of the matching: the stores of the ranks that share its memory, what it keeps for those that do not, and the one
-//! function that matches, [`Hub::settle`]. Never touches private memory but that of the events that a caller hands it.
+//! function that matches what is in a store, [`Locked::settle`]. Never touches private memory but that of the events that a caller
+//! hands it.
 //!
 //! Every rank has a store, made by whoever needs it first. It lists the offers of the rank and the events that wait there, in the
 //! order in which they came, and has one lock. Matching and copying happen under it, so what an offer serves is served at once
 //! and whole. Who matches: the originator of an event, when it issues it and later in its own offers, by copying between its
 //! memory and the offered; the target, when it opens an offer, for events whose data wait with them; and the target's agent, for
 //! ranks that share no memory. So nobody is needed at the target for what ranks that share memory issue.
+//!
+//! Beside the store are lanes (see `lanes`), by which most puts go that meet a blocking offer, without its lock.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use super::direct::Desk;
 use super::event::{Family, Fault, Found, Heads, Key};
+use super::posts::Outlets;
 use super::raw::{Ends, carry, check, node_place};
 use super::remote::Remote;
 use super::rounds::{Nodes, Rounds};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::rank::{Members, Rank};
@@ -42,6 +48,9 @@ pub(super) const DATA_HERE: u32 = 0;
 pub(super) const DATA_AWAY: u32 = 1;
 pub(super) const DATA_WIRED: u32 = 2;
 
+/// How long a call that has failed waits, to clean up, for what somebody else is in the middle of, before it gives that up.
+pub(super) const CLEANUP_PATIENCE: Duration = Duration::from_millis(100);
+
 /// How often an agent looks at a lock before it puts the matter off.
 const AGENT_LOOKS: u32 = 200;
 
@@ -56,8 +65,14 @@ pub(crate) struct Hub {
     pub(super) remote: Option<Remote>,
     pub(super) rounds: Mutex<HashMap<(u64, u64), Rounds>>,
     nodes: Mutex<Nodes>,
-    /// Teams and tags with an open scope.
-    pub(super) scopes: Mutex<HashSet<(u64, u64)>>,
+    /// Teams and tags with an open scope. There are few at a time.
+    pub(super) scopes: Mutex<Vec<(u64, u64)>>,
+    /// A wait of this rank has failed, and no other one has begun. A hint for cleaning up, so threads may share it.
+    pub(super) has_failed: AtomicBool,
+    pub(super) outlets: Outlets,
+    /// Every rank has a core, so that one that waits looks many times before it sleeps.
+    pub(super) is_roomy: bool,
+    pub(super) desk: Desk,
     pub(super) counted: Counted,
 }
 
@@ -76,13 +91,28 @@ pub(super) struct Counted {
     pub(super) frames: AtomicU64,
     /// Blocks of memory taken.
     pub(super) blocks: AtomicU64,
+    /// Locks of stores taken.
+    pub(super) locks: AtomicU64,
+    /// Parcels whose data stayed with this rank. All others have passed through memory between the two ends.
+    pub(super) parcels_away: AtomicU64,
 }
 
 impl Counted {
-    pub(super) fn all(&self) -> [u64; 7] {
-        let Counted { by_originator, by_target, by_agent, staged, messages, frames, blocks } = self;
-        [by_originator, by_target, by_agent, staged, messages, frames, blocks]
+    fn all(&self) -> [u64; 8] {
+        let Counted { by_originator, by_target, by_agent, staged, messages, frames, blocks, locks, .. } =
+            self;
+        [by_originator, by_target, by_agent, staged, messages, frames, blocks, locks]
             .map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+impl Hub {
+    /// What has been counted, with what lanes and the direct offer count by themselves.
+    pub(super) fn counts(&self) -> [u64; 8] {
+        let mut all = self.counted.all();
+        all[1] += self.desk.served();
+        all[3] += self.outlets.parcels() - self.counted.parcels_away.load(Ordering::Relaxed);
+        all
     }
 }
 
@@ -130,12 +160,16 @@ impl Hub {
             rounds: Mutex::default(),
             nodes: Mutex::default(),
             scopes: Mutex::default(),
+            has_failed: AtomicBool::new(false),
+            outlets: Outlets::new(segment.size()),
+            is_roomy: segment.size() as usize <= thread::available_parallelism().map_or(1, usize::from),
+            desk: Desk::default(),
             counted: Counted::default(),
         })
     }
 
     /// The hub of a rank.
-    pub(super) fn of(context: &RankContext) -> Arc<Hub> {
+    pub(super) fn of(context: &RankContext) -> &Hub {
         context.attached(|| Hub::new(&context.shared_segment(), context.job_rank(), None))
     }
 
@@ -195,8 +229,41 @@ impl Hub {
                 blocker: NO_BLOCKER,
             };
             let taken = context.wait(&store.freed, what, || store.lock.try_take(self.me).then_some(()));
-            taken.map_err(|error| error.called_at(location))?;
+            if let Err(error) = taken {
+                self.has_failed.store(true, Ordering::Relaxed);
+                return Err(error.called_at(location));
+            }
         }
+        self.counted.locks.fetch_add(1, Ordering::Relaxed);
+        Ok(Locked { store, hub: self, owner: job_rank })
+    }
+
+    /// Takes the lock of a rank's store for a call that cleans up. If the call has just failed, whoever kept it waiting may hold the
+    /// lock: it is not waited for as long again.
+    ///
+    /// # Errors
+    /// As [`Hub::lock`].
+    pub(super) fn lock_to_clean(
+        &self,
+        context: &RankContext,
+        job_rank: u32,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<Locked<'_>> {
+        if !self.has_failed.load(Ordering::Relaxed) {
+            return self.lock(context, job_rank, call, location);
+        }
+        let store = self.store(job_rank, call)?;
+        let begun = Instant::now();
+        while !store.lock.try_take(self.me) {
+            if CLEANUP_PATIENCE < begun.elapsed() {
+                let note =
+                    format!("what belongs to it is given up; the lock was not free for {CLEANUP_PATIENCE:?}");
+                return Err(Error::new(ErrorKind::Stalled, call).note(note).called_at(location));
+            }
+            thread::yield_now();
+        }
+        self.counted.locks.fetch_add(1, Ordering::Relaxed);
         Ok(Locked { store, hub: self, owner: job_rank })
     }
 
@@ -205,6 +272,7 @@ impl Hub {
         let store = self.store(self.me, "agent").ok()?;
         for look in 0..AGENT_LOOKS {
             if store.lock.try_take(self.me) {
+                self.counted.locks.fetch_add(1, Ordering::Relaxed);
                 return Some(Locked { store, hub: self, owner: self.me });
             }
             match look < AGENT_LOOKS / 2 {
@@ -303,7 +371,11 @@ impl Hub {
 }
 
 // Matching.
-impl Locked<'_> {
+impl<'a> Locked<'a> {
+    pub(super) fn hub(&self) -> &'a Hub {
+        self.hub
+    }
+
     pub(super) fn bucket(&self, key: &Key) -> &Bucket {
         &self.store.buckets[key.bucket()]
     }
@@ -415,6 +487,10 @@ impl Locked<'_> {
             if waiting.contains(&originator) {
                 continue;
             }
+            if hub.has_parcels(event.lane.load(Ordering::Relaxed), key, originator.1) {
+                waiting.push(originator);
+                continue;
+            }
             let late = role != Role::Agent && originator.0 == self.owner;
             let round = event.key.round.load(Ordering::Relaxed);
             let met = match self.find(key, round, (kinds, originator.0), late) {
@@ -481,7 +557,7 @@ pub(super) fn write_key(words: &KeyWords, key: &Key, round: u64) {
     words.round.store(round, Ordering::Relaxed);
 }
 
-fn note(words: &FaultWords, originator: u32, found: &Found) {
+pub(super) fn note(words: &FaultWords, originator: u32, found: &Found) {
     words.originator.store(originator, Ordering::Relaxed);
     words.start.store(found.start, Ordering::Relaxed);
     words.end.store(found.end, Ordering::Relaxed);
@@ -499,11 +575,7 @@ pub(super) fn noted(words: &FaultWords) -> Option<(Found, u32)> {
 
 /// The sentence of a fault, at one of its two ends.
 #[cold]
-pub(super) fn fault_error(
-    error: impl Fn(crate::error::ErrorKind) -> Error,
-    found: &Found,
-    key: &Key,
-) -> Error {
+pub(super) fn fault_error(error: impl Fn(ErrorKind) -> Error, found: &Found, key: &Key) -> Error {
     let Found { fault, start, end, bytes } = *found;
     let error = error(fault.kind());
     match fault {

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::event::{Family, Fault, Found, Heads, Key, Way};
 use super::hub::{DATA_AWAY, DATA_HERE, Hub, Role, fault_error, write_key};
-use super::queue::{At, Issued, OpenChain, Waiting};
+use super::posts::Post;
+use super::queue::{At, CHAINS, EVENTS, FAULTS, Issued, OpenChain, Waiting};
 use super::raw::{Ends, Side, node_bytes, node_place};
 use super::scope::{Call, Join, Scope};
 use super::source::{Destination, Part, Source, Wrong};
@@ -75,7 +76,13 @@ impl<'scope> Scope<'scope, '_> {
         aimed: Result<(Part<'scope>, bool), Wrong>,
         join: Join,
     ) -> Result<()> {
-        let (part, mismatched) = self.aim(call, target, aimed)?;
+        let (mut part, mismatched) = self.aim(call, target, aimed)?;
+        if join == Join::Last && !mismatched {
+            part = match self.post(call, target, part)? {
+                None => return Ok(()),
+                Some(part) => part,
+            };
+        }
         let mut issued = self.issued();
         let thread = issued.thread();
         let is_same = |chain: &OpenChain<'_>| {
@@ -184,10 +191,18 @@ impl<'scope> Scope<'scope, '_> {
         mut event: Waiting<'scope>,
         is_ready: bool,
     ) -> Result<()> {
-        let (hub, me) = (&*self.by.hub, self.by.hub.me);
+        let (hub, me) = (self.by.hub, self.by.hub.me);
         let job_rank = self.by.members.job_rank(target).0;
-        let locked = hub.lock(&self.by.context, job_rank, call.name, call.location)?;
-        let offer = match locked.is_behind(key, me, thread) {
+        let locked = hub.lock(self.by.context, job_rank, call.name, call.location)?;
+        if key.family == Family::Plain && !issued.posts.is_empty() {
+            self.settle_posts(issued, &locked, key, target);
+        }
+        let lane = match key.family {
+            Family::Plain => issued.posts.iter().find(|post| (post.target, post.thread) == (target, thread)),
+            Family::Progressive | Family::Collective => None,
+        };
+        let lane = lane.map_or(0, |post| post.spot.lane);
+        let offer = match hub.has_parcels(lane, key, thread) || locked.is_behind(key, me, thread) {
             true => None,
             false => locked.find(key, event.round, (event.kinds, me), me == job_rank),
         };
@@ -227,6 +242,7 @@ impl<'scope> Scope<'scope, '_> {
         set(&node.thread, thread);
         set(&node.member, self.by.members.rank().0);
         set(&node.fault.code, 0);
+        node.lane.store(lane, Ordering::Relaxed);
         set_long(&node.parts_bytes, parts.len());
         set_long(&node.in_bytes, taken);
         set_long(&node.out_bytes, given);
@@ -239,7 +255,7 @@ impl<'scope> Scope<'scope, '_> {
         }
         event.at = At::Store { block, bytes };
         let queue = issued.queue(call.family, target, thread);
-        let locked = hub.lock(&self.by.context, job_rank, call.name, call.location)?;
+        let locked = hub.lock(self.by.context, job_rank, call.name, call.location)?;
         let is_behind = locked.is_behind(key, me, thread);
         let bucket = locked.bucket(key);
         hub.append(&bucket.events, offset);
@@ -250,6 +266,9 @@ impl<'scope> Scope<'scope, '_> {
             queue.seen = bucket.opened.load(Ordering::Relaxed);
             queue.settle(hub, &locked, key);
         }
+        drop(locked);
+        // A direct offer of the target has to come to the store.
+        hub.wake(job_rank);
         Ok(())
     }
 }
@@ -262,10 +281,17 @@ impl Own for Scope<'_, '_> {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Result<bool> {
-        let hub = &*self.by.hub;
+        let hub = self.by.hub;
+        if !self.has(EVENTS) {
+            return Ok(true);
+        }
         let mut issued = self.issued();
-        let Issued { queues, faults, waiting_bytes, .. } = &mut *issued;
         let mut is_done = true;
+        if key.family == Family::Plain && !issued.posts.is_empty() {
+            self.advance_posts(&mut issued, key, call, location)?;
+            is_done = issued.posts.is_empty();
+        }
+        let Issued { queues, faults, waiting_bytes, .. } = &mut *issued;
         for queue in queues.iter_mut().filter(|queue| queue.family == key.family) {
             let job_rank = self.by.members.job_rank(queue.target);
             if !self.by.context.shares_memory(job_rank) {
@@ -281,7 +307,7 @@ impl Own for Scope<'_, '_> {
             // Acquire: pairs with the Release of whoever opens an offer.
             let opened = hub.store(job_rank.0, call)?.buckets[key.bucket()].opened.load(Ordering::Acquire);
             if opened != queue.seen {
-                let locked = hub.lock(&self.by.context, job_rank.0, call, location)?;
+                let locked = hub.lock(self.by.context, job_rank.0, call, location)?;
                 queue.seen = locked.bucket(key).opened.load(Ordering::Relaxed);
                 queue.settle(hub, &locked, key);
                 drop(locked);
@@ -303,6 +329,13 @@ impl Own for Scope<'_, '_> {
         let hub = &self.by.hub;
         let is_near = self.by.context.shares_memory(self.by.members.job_rank(rank));
         let issued = self.issued();
+        if family == Family::Plain {
+            let is_served = |post: &Post<'_>| post.is_served(hub);
+            let mut posts = issued.posts.iter().filter(|post| post.target == rank);
+            if posts.any(|post| !is_over || !is_served(post)) {
+                return true;
+            }
+        }
         let mut queues = issued
             .queues
             .iter()
@@ -320,6 +353,9 @@ impl Own for Scope<'_, '_> {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Option<Error> {
+        if !self.has(FAULTS) {
+            return None;
+        }
         let mut issued = self.issued();
         let at = issued.faults.iter().position(|(family, ..)| *family == key.family)?;
         let (_, target, found) = issued.faults.remove(at);
@@ -334,6 +370,9 @@ impl Scope<'_, '_> {
     /// Waits for all events that are not served.
     pub(super) fn end(&self, location: &'static Location<'static>) -> Result<()> {
         const CALL: &str = "end of scope";
+        if !self.has(EVENTS | FAULTS | CHAINS) {
+            return Ok(());
+        }
         for family in Family::ALL {
             self.refuse_dangling(family, CALL, location)?;
             let key = self.key(family);
@@ -344,8 +383,11 @@ impl Scope<'_, '_> {
                 }
                 Family::Plain | Family::Progressive => u64::MAX,
             };
-            let has_any =
-                self.issued().queues.iter().any(|queue| queue.family == family && !queue.events.is_empty());
+            let has_any = {
+                let issued = self.issued();
+                (family == Family::Plain && !issued.posts.is_empty())
+                    || issued.queues.iter().any(|queue| queue.family == family && !queue.events.is_empty())
+            };
             if has_any {
                 let segment = self.by.context.segment();
                 let needed = |rank: Rank| {
@@ -376,9 +418,13 @@ impl Scope<'_, '_> {
     /// Takes all events back that are not served.
     pub(super) fn take_back(&self) {
         const CALL: &str = "taking events back";
-        let hub = &*self.by.hub;
+        let hub = self.by.hub;
+        if !self.has(EVENTS | CHAINS) {
+            return;
+        }
         let mut issued = self.issued();
         issued.open.clear();
+        self.take_posts_back(&mut issued);
         for mut queue in std::mem::take(&mut issued.queues) {
             if queue.events.is_empty() {
                 continue;
@@ -389,7 +435,7 @@ impl Scope<'_, '_> {
                 self.take_far_back(&mut queue);
                 continue;
             }
-            let locked = hub.lock(&self.by.context, job_rank.0, CALL, Location::caller());
+            let locked = hub.lock_to_clean(self.by.context, job_rank.0, CALL, Location::caller());
             for event in queue.events.drain(..) {
                 let At::Store { block, .. } = event.at else { continue };
                 match &locked {

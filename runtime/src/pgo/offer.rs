@@ -34,7 +34,8 @@ pub(super) struct Terms {
 /// otherwise.
 ///
 /// A slice, array, vector or [`Malloc`] is lent to a blocking offer by `&mut`; requests own theirs. A [`Malloc`] is served in
-/// place; anything else has a mirror in memory that ranks share while it is offered.
+/// place; anything else has a mirror in memory that ranks share while it is offered, unless it is offered by a call that blocks
+/// and nothing comes but contiguous puts of up to 4 KiB.
 pub fn over<B: Offerable>(buffer: B, events: Events) -> Over<B> {
     let unit = B::UNIT;
     Over { buffer, terms: Terms { events, unit, only: None, late: false, by_origin: false } }
@@ -214,7 +215,7 @@ pub struct Request<B: Offerable> {
 
 impl<B: Offerable> Request<B> {
     pub(super) fn new(
-        by: &Caller,
+        by: Caller<'_>,
         call: &'static str,
         key: Key,
         (over, count): (Over<B>, Count),
@@ -304,9 +305,10 @@ impl<B: Offerable> Request<B> {
         let what = if self.is_persistent { "a started offer was dropped" } else { "its request was dropped" };
         let note = format!("{what}, and {left}; {}", standing.key);
         standing
-            .by
+            .owner
+            .caller()
             .context
-            .leave_open(standing.by.error(ErrorKind::EpochStillOpen, standing.call).note(note));
+            .leave_open(standing.owner.caller().error(ErrorKind::EpochStillOpen, standing.call).note(note));
         // What closing may give is less than what is reported already.
         let _ = self.close(Location::caller());
     }
@@ -348,15 +350,19 @@ impl<B: Offerable> Persistent<B> {
         if standing.is_open() {
             let note = format!("the offer is started already; {}", standing.key);
             return Err(standing
-                .by
+                .owner
+                .caller()
                 .error(ErrorKind::EpochStillOpen, standing.call)
                 .note(note)
                 .called_at(location));
         }
         let round = match standing.key.family {
-            Family::Collective => {
-                standing.by.hub.begin_round(&standing.by, &standing.key, standing.call, location)?
-            }
+            Family::Collective => standing.owner.caller().hub.begin_round(
+                &standing.owner.caller(),
+                &standing.key,
+                standing.call,
+                location,
+            )?,
             Family::Plain | Family::Progressive => 0,
         };
         self.request.open(round, location)
@@ -382,7 +388,7 @@ impl<B: Offerable> Persistent<B> {
         let refused: Error = {
             let standing = &self.request.standing;
             let note = format!("wait for the offer first; {}", standing.key);
-            standing.by.error(ErrorKind::LocalAccessDuringOffer, "persistent offer").note(note)
+            standing.owner.caller().error(ErrorKind::LocalAccessDuringOffer, "persistent offer").note(note)
         };
         self.request.idle_buffer().ok_or(refused)
     }

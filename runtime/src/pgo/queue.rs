@@ -5,8 +5,14 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::thread::{self, ThreadId};
 
+thread_local! {
+    /// Asked for once per thread, as the system's answer takes longer than a put.
+    static OWN: ThreadId = thread::current().id();
+}
+
 use super::event::{Family, Found, Heads, Key, Layout, Way};
 use super::hub::{Hub, Locked, Met, Role, noted};
+use super::posts::Posts;
 use super::raw::{Ends, Place, Side, node_place};
 use super::source::Part;
 use super::wired::{Far, Sent};
@@ -15,7 +21,11 @@ use crate::transport::shm::arena::Block;
 
 #[derive(Default)]
 pub(super) struct Issued<'scope> {
-    threads: Vec<ThreadId>,
+    /// The first thread that has issued something, and the others.
+    first: Option<ThreadId>,
+    others: Vec<ThreadId>,
+    /// What is on its way in lanes. Whatever waits in queues of the same target and thread comes after it.
+    pub(super) posts: Posts<'scope>,
     pub(super) open: Vec<OpenChain<'scope>>,
     pub(super) queues: Vec<Queue<'scope>>,
     pub(super) faults: Vec<(Family, Rank, Found)>,
@@ -44,6 +54,9 @@ pub(super) struct Queue<'scope> {
     pub(super) far: Far,
     pub(super) far_faults: Vec<(Family, Rank, Found)>,
 }
+
+/// No count of offers: the next look is a new one in any case.
+pub(super) const LOOK_AGAIN: u64 = u64::MAX;
 
 /// An event that waits.
 pub(super) struct Waiting<'scope> {
@@ -96,15 +109,35 @@ impl<'scope> Waiting<'scope> {
     }
 }
 
+/// What may be left of what a scope has issued: events that wait, faults that nobody was told of, chains that are open.
+pub(super) const EVENTS: u32 = 1;
+pub(super) const FAULTS: u32 = 2;
+pub(super) const CHAINS: u32 = 4;
+
 impl<'scope> Issued<'scope> {
+    #[inline]
+    pub(super) fn left(&self) -> u32 {
+        let waits = !self.posts.is_empty() || self.queues.iter().any(|queue| !queue.events.is_empty());
+        let kinds = [(waits, EVENTS), (!self.faults.is_empty(), FAULTS), (!self.open.is_empty(), CHAINS)];
+        kinds.into_iter().filter(|(is_left, _)| *is_left).fold(0, |all, (_, kind)| all | kind)
+    }
+
     /// The number of the calling thread.
     pub(super) fn thread(&mut self) -> u32 {
-        let own = thread::current().id();
-        let at = self.threads.iter().position(|&known| known == own).unwrap_or_else(|| {
-            self.threads.push(own);
-            self.threads.len() - 1
+        let own = OWN.with(|own| *own);
+        match self.first {
+            Some(first) if first == own => return 0,
+            None => {
+                self.first = Some(own);
+                return 0;
+            }
+            Some(_) => {}
+        }
+        let at = self.others.iter().position(|&known| known == own).unwrap_or_else(|| {
+            self.others.push(own);
+            self.others.len() - 1
         });
-        at as u32
+        at as u32 + 1
     }
 
     pub(super) fn queue(&mut self, family: Family, target: Rank, thread: u32) -> &mut Queue<'scope> {

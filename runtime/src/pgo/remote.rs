@@ -134,7 +134,7 @@ impl Remote {
     /// Waits until `ready` gives a value, where answers of ranks that share no memory may come: of those that `far` names.
     pub(super) fn wait<R>(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         what: WaitFor<'_>,
         far: &dyn Fn() -> Vec<u32>,
         location: &'static Location<'static>,
@@ -457,7 +457,7 @@ impl Hub {
     }
 
     /// The job rank of a member, for those that name ranks of the job.
-    pub(super) fn far_ranks(&self, by: &Caller, ranks: impl Iterator<Item = Rank>) -> Vec<u32> {
+    pub(super) fn far_ranks(&self, by: &Caller<'_>, ranks: impl Iterator<Item = Rank>) -> Vec<u32> {
         let far = ranks.map(|rank| by.members.job_rank(rank)).filter(|&rank| !by.context.shares_memory(rank));
         far.map(|rank| rank.0).collect()
     }

@@ -158,7 +158,7 @@ impl Hub {
     /// Begins the next round of a key, and says what this rank can say of its counts.
     pub(super) fn begin_round(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         key: &Key,
         call: &'static str,
         location: &'static Location<'static>,
@@ -187,7 +187,7 @@ impl Hub {
     }
 
     /// Whether a member that has ended has not said what this rank needs of it for a round.
-    pub(super) fn lacks(&self, by: &Caller, key: &Key, number: u64, member: Rank) -> bool {
+    pub(super) fn lacks(&self, by: &Caller<'_>, key: &Key, number: u64, member: Rank) -> bool {
         let all = self.rounds();
         let Some(rounds) = all.get(&(key.team, key.tag)) else { return false };
         // Acquire: pairs with the Release of the sender.
@@ -218,7 +218,7 @@ impl Hub {
     /// Takes the messages that have arrived, and sends those that follow from them.
     pub(super) fn advance_rounds(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         key: &Key,
         call: &'static str,
         location: &'static Location<'static>,
@@ -238,7 +238,7 @@ impl Hub {
     /// Takes the messages out of the own store, without a look at the lock if none has come.
     fn take_mail(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         key: &Key,
         call: &'static str,
         location: &'static Location<'static>,
@@ -250,7 +250,7 @@ impl Hub {
         if self.rounds().get(&(key.team, key.tag)).is_some_and(is_seen) {
             return Ok(());
         }
-        let locked = self.lock(&by.context, self.me, call, location)?;
+        let locked = self.lock(by.context, self.me, call, location)?;
         let bucket = locked.bucket(key);
         let mut all = self.rounds();
         let rounds = all.entry((key.team, key.tag)).or_default();
@@ -271,7 +271,7 @@ impl Hub {
 
     fn send_tally(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         key: &Key,
         to: Rank,
         tally: &Tally,
@@ -295,7 +295,7 @@ impl Hub {
             self.segment.shared_slice::<AtomicU64>(offset + size_of::<EventNode>() as u64, words),
             &message,
         );
-        let locked = self.lock(&by.context, job_rank.0, call, location)?;
+        let locked = self.lock(by.context, job_rank.0, call, location)?;
         let bucket = locked.bucket(key);
         self.append(&bucket.events, offset);
         bucket.mail.fetch_add(1, Ordering::Release); // Release: pairs with the Acquire in `take_mail`.

@@ -2,15 +2,16 @@
 //! that its events borrow.
 #![forbid(unsafe_code)]
 
-use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::event::{Family, Key, Way};
 use super::hub::Hub;
 use super::offer::{Offerable, Over, Request, Status};
-use super::queue::Issued;
+use super::queue::{CHAINS, Issued};
 use super::source::{Destination, Source};
 use super::standing::Caller;
 use super::{COUNT_ANY, Count, begin_by};
@@ -23,11 +24,40 @@ use crate::team::Team;
 ///
 /// It may be lent to other threads of the rank, whose events have an order of their own.
 pub struct Scope<'scope, 'env: 'scope> {
-    pub(super) by: Caller,
+    pub(super) by: Caller<'scope>,
     pub(super) tag: u64,
     issued: Mutex<Issued<'scope>>,
+    /// What [`Issued::left`] said when it was let go last.
+    left: AtomicU32,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
+}
+
+/// What a scope has issued, while a thread has it for itself. Notes what is left when it is let go, so that nobody has to lock it to
+/// learn that nothing is.
+pub(super) struct Holding<'a, 'scope> {
+    issued: MutexGuard<'a, Issued<'scope>>,
+    left: &'a AtomicU32,
+}
+
+impl<'scope> Deref for Holding<'_, 'scope> {
+    type Target = Issued<'scope>;
+
+    fn deref(&self) -> &Issued<'scope> {
+        &self.issued
+    }
+}
+
+impl<'scope> DerefMut for Holding<'_, 'scope> {
+    fn deref_mut(&mut self) -> &mut Issued<'scope> {
+        &mut self.issued
+    }
+}
+
+impl Drop for Holding<'_, '_> {
+    fn drop(&mut self) {
+        self.left.store(self.issued.left(), Ordering::Relaxed);
+    }
 }
 
 /// How the parts of a chain are issued.
@@ -77,8 +107,15 @@ where
 {
     let location = Location::caller();
     let by = Caller::of(team);
-    let opened = Opened::new(by.clone(), tag, location)?;
-    let scope = Scope { by, tag, issued: Mutex::default(), scope: PhantomData, env: PhantomData };
+    let opened = Opened::new(by, tag, location)?;
+    let scope = Scope {
+        by,
+        tag,
+        issued: Mutex::default(),
+        left: AtomicU32::new(0),
+        scope: PhantomData,
+        env: PhantomData,
+    };
     // A body that panics leaves here, too; its events are taken back then.
     let result = {
         let guard = TakeBack(&scope);
@@ -108,17 +145,22 @@ impl Drop for TakeBack<'_, '_, '_> {
 }
 
 /// The note that a scope is open.
-struct Opened {
-    by: Caller,
-    tag: u64,
+struct Opened<'a> {
+    hub: &'a Hub,
+    /// Its team and tag.
+    mark: (u64, u64),
 }
 
-impl Opened {
-    fn new(by: Caller, tag: u64, location: &'static Location<'static>) -> Result<Opened> {
-        let is_new = by.hub.scopes().insert((by.members.id(), tag));
-        match is_new {
-            true => Ok(Opened { by, tag }),
+impl Opened<'_> {
+    fn new<'a>(by: Caller<'a>, tag: u64, location: &'static Location<'static>) -> Result<Opened<'a>> {
+        let mark = (by.members.id(), tag);
+        let mut scopes = by.hub.scopes();
+        match scopes.contains(&mark) {
             false => {
+                scopes.push(mark);
+                Ok(Opened { hub: by.hub, mark })
+            }
+            true => {
                 let note = format!(
                     "a scope of the same team and tag is open, whose calls are to be used; tag {tag}"
                 );
@@ -128,14 +170,17 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        self.by.hub.scopes().remove(&(self.by.members.id(), self.tag));
+        let mut scopes = self.hub.scopes();
+        if let Some(at) = scopes.iter().position(|&mark| mark == self.mark) {
+            scopes.swap_remove(at);
+        }
     }
 }
 
 impl Hub {
-    fn scopes(&self) -> MutexGuard<'_, HashSet<(u64, u64)>> {
+    fn scopes(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
         // Nothing panics while the set is inconsistent.
         self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -375,7 +420,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`ioffer`](super::ioffer).
     #[track_caller]
     pub fn ioffer<B: Offerable>(&self, over: Over<B>, count: impl Into<Count>) -> Result<Request<B>> {
-        begin_by(&self.by, self.tag, ("ioffer", Family::Plain), over, count.into(), Location::caller())
+        begin_by(self.by, self.tag, ("ioffer", Family::Plain), over, count.into(), Location::caller())
     }
 
     /// As [`iofferp`](super::iofferp), under this scope's team and tag: prefer [`ioffer`](Scope::ioffer), for the reasons said there.
@@ -385,7 +430,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     #[cfg(feature = "progressive")]
     #[track_caller]
     pub fn iofferp<B: Offerable>(&self, over: Over<B>, count: impl Into<Count>) -> Result<Request<B>> {
-        begin_by(&self.by, self.tag, ("iofferp", Family::Progressive), over, count.into(), Location::caller())
+        begin_by(self.by, self.tag, ("iofferp", Family::Progressive), over, count.into(), Location::caller())
     }
 
     /// As [`iofferc`](super::iofferc), under this scope's team and tag.
@@ -394,7 +439,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// As [`ioffer`](super::ioffer).
     #[track_caller]
     pub fn iofferc<B: Offerable>(&self, over: Over<B>) -> Result<Request<B>> {
-        begin_by(&self.by, self.tag, ("iofferc", Family::Collective), over, COUNT_ANY, Location::caller())
+        begin_by(self.by, self.tag, ("iofferc", Family::Collective), over, COUNT_ANY, Location::caller())
     }
 
     /// Waits for a request under this scope's team and tag, and for the events that this scope has issued in its family.
@@ -438,7 +483,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         location: &'static Location<'static>,
     ) -> Result<Status> {
         let mut request =
-            begin_by(&self.by, self.tag, ("offerc", Family::Collective), over, COUNT_ANY, location)?;
+            begin_by(self.by, self.tag, ("offerc", Family::Collective), over, COUNT_ANY, location)?;
         request.finish(Some(self), location)
     }
 
@@ -460,32 +505,21 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         }
     }
 
-    pub(super) fn blocking<B: Offerable>(
-        &self,
-        call: &'static str,
-        family: Family,
-        over: Over<B>,
-        count: Count,
-        location: &'static Location<'static>,
-    ) -> Result<Status> {
-        let key = self.key(family);
-        if count == COUNT_ANY {
-            let note = format!("a blocking offer would not know when to end; {key}");
-            return Err(self.by.error(ErrorKind::CountAnyNotAllowed, call).note(note).called_at(location));
-        }
-        self.refuse_dangling(family, call, location)?;
-        let mut request = Request::new(&self.by, call, key, (over, count), false, location)?;
-        request.open(0, location)?;
-        request.finish(Some(self), location)
-    }
-
     pub(super) fn key(&self, family: Family) -> Key {
         Key { family, team: self.by.members.id(), tag: self.tag }
     }
 
-    pub(super) fn issued(&self) -> MutexGuard<'_, Issued<'scope>> {
+    pub(super) fn issued(&self) -> Holding<'_, 'scope> {
         // Nothing panics while the lists are inconsistent.
-        self.issued.lock().unwrap_or_else(PoisonError::into_inner)
+        let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
+        Holding { issued, left: &self.left }
+    }
+
+    /// Whether something of these kinds is left of what the calling thread has issued.
+    #[inline]
+    pub(super) fn has(&self, kinds: u32) -> bool {
+        // Relaxed: what other threads issue meanwhile is as if it came a little later.
+        self.left.load(Ordering::Relaxed) & kinds != 0
     }
 
     pub(super) fn refuse_dangling(
@@ -494,6 +528,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Result<()> {
+        if !self.has(CHAINS) {
+            return Ok(());
+        }
         let issued = self.issued();
         match issued.open.iter().find(|chain| chain.family == family) {
             None => Ok(()),

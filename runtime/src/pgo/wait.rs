@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::panic::Location;
+use std::sync::atomic::Ordering;
 
 use super::event::{Family, Key};
 use super::hub::UNCOUNTED;
@@ -42,7 +43,7 @@ pub(super) trait Own {
 
 /// Waits until `ready` gives a value.
 pub(super) fn wait<R>(
-    by: &Caller,
+    by: &Caller<'_>,
     call: &'static str,
     key: &Key,
     (needed, far): (&dyn Fn(Rank) -> bool, &dyn Fn() -> Vec<u32>),
@@ -53,17 +54,24 @@ pub(super) fn wait<R>(
     let what = WaitFor {
         call,
         window: None,
-        team: &by.members,
+        team: by.members,
         needs: Needs::Those(needed),
         act: Act::Any,
         detail: Some(("tag", key.tag)),
         blocker: NO_BLOCKER,
     };
-    if let Some(remote) = &by.hub.remote {
-        return remote.wait(by, what, far, location, ready);
+    by.hub.has_failed.store(false, Ordering::Relaxed);
+    let outcome = match &by.hub.remote {
+        Some(remote) => remote.wait(by, what, far, location, ready),
+        None => {
+            let outcome = by.context.wait(&store.changed, what, || ready().transpose());
+            outcome.map_err(|error| error.called_at(location)).and_then(|value| value)
+        }
+    };
+    if outcome.is_err() {
+        by.hub.has_failed.store(true, Ordering::Relaxed);
     }
-    let outcome = by.context.wait(&store.changed, what, || ready().transpose());
-    outcome.map_err(|error| error.called_at(location))?
+    outcome
 }
 
 /// Whether a rank has ended without failure.
@@ -71,12 +79,64 @@ pub(super) fn is_end_in_order(end: Option<Evidence>) -> bool {
     end.is_some_and(|end| !end.is_failure())
 }
 
+/// Whether an offer can't be complete before a rank has done something: `only` is the rank whose events alone it serves, and
+/// `is_full` whether it has served all that it counts.
+pub(super) fn is_needed(
+    by: &Caller<'_>,
+    key: &Key,
+    own: Option<&dyn Own>,
+    (only, is_full, round): (Option<Rank>, bool, u64),
+    rank: Rank,
+) -> bool {
+    let segment = by.context.segment();
+    let evidence = |rank: Rank| liveness::evidence(segment, by.members.job_rank(rank).0);
+    // The end first: what the rank has done before it is seen then.
+    let end = evidence(rank);
+    if own.is_some_and(|own| own.waits_for(key.family, rank, is_end_in_order(end))) {
+        return true;
+    }
+    if is_full {
+        return false;
+    }
+    // A rank that ended well has served what it had to, and was served; but it may not have come here.
+    match (end, key.family, only) {
+        (Some(end), ..) if end.is_failure() => true,
+        (Some(_), Family::Collective, _) => by.hub.lacks(by, key, round, rank),
+        (None, Family::Collective, _) => true,
+        (_, _, Some(only)) => only == rank,
+        // Events may come from anybody, until all have left; a failure says more than that.
+        (None, _, None) => false,
+        (Some(_), _, None) => {
+            let mut others = by.members.ranks().filter(|&other| other != by.members.rank());
+            others.all(|other| is_end_in_order(evidence(other)))
+        }
+    }
+}
+
+/// Adds to the wait of an offer that has stalled how far it came, and what may be the cause.
+#[cold]
+pub(super) fn explain(error: Error, (count, served): (u64, u64), hint: Option<String>) -> Error {
+    if error.kind() != ErrorKind::Stalled {
+        return error;
+    }
+    let note = error.context().note.clone().unwrap_or_default();
+    let served = match count {
+        UNCOUNTED => format!("{served} events served"),
+        count => format!("{served} of {count} events served"),
+    };
+    match hint {
+        Some(hint) => error.note(format!("{served}; {hint}; {note}")),
+        None => error.note(format!("{served}; {note}")),
+    }
+}
+
 impl Standing {
     /// Whether the offer has served all that it counts.
     fn is_full(&self, round: u64, location: &'static Location<'static>) -> Result<bool> {
         if self.key.family == Family::Collective {
-            let hub = &self.by.hub;
-            hub.advance_rounds(&self.by, &self.key, self.call, location)?;
+            let by = &self.owner.caller();
+            let hub = by.hub;
+            hub.advance_rounds(by, &self.key, self.call, location)?;
             return Ok(hub.total(&self.key, round) == Some(self.served()));
         }
         Ok(self.count() == UNCOUNTED || self.count() <= self.served())
@@ -91,32 +151,8 @@ impl Standing {
     ) -> Result<()> {
         self.attend(location)?;
         let is_full = Cell::new(false);
-        let by = &self.by;
-        let segment = by.context.segment();
-        let evidence = |rank: Rank| liveness::evidence(segment, by.members.job_rank(rank).0);
-        let needed = |rank: Rank| {
-            // The end first: what the rank has done before it is seen then.
-            let end = evidence(rank);
-            if own.is_some_and(|own| own.waits_for(self.key.family, rank, is_end_in_order(end))) {
-                return true;
-            }
-            if is_full.get() {
-                return false;
-            }
-            // A rank that ended well has served what it had to, and was served; but it may not have come here.
-            match (end, self.key.family, self.only()) {
-                (Some(end), ..) if end.is_failure() => true,
-                (Some(_), Family::Collective, _) => by.hub.lacks(by, &self.key, round, rank),
-                (None, Family::Collective, _) => true,
-                (_, _, Some(only)) => only == rank,
-                // Events may come from anybody, until all have left; a failure says more than that.
-                (None, _, None) => false,
-                (Some(_), _, None) => {
-                    let mut others = by.members.ranks().filter(|&other| other != by.members.rank());
-                    others.all(|other| is_end_in_order(evidence(other)))
-                }
-            }
-        };
+        let by = &self.owner.caller();
+        let needed = |rank: Rank| is_needed(by, &self.key, own, (self.only(), is_full.get(), round), rank);
         let mut ready = || {
             let before = round.saturating_add(1);
             let is_own_done = match own {
@@ -128,35 +164,24 @@ impl Standing {
         };
         let far = || own.map_or(Vec::new(), |own| own.far(&self.key));
         wait(by, self.call, &self.key, (&needed, &far), location, &mut ready)
-            .map_err(|error| self.explain(error))
-    }
-
-    /// Adds to a wait that has stalled what may be the cause.
-    #[cold]
-    fn explain(&self, error: Error) -> Error {
-        if error.kind() != ErrorKind::Stalled {
-            return error;
-        }
-        let note = error.context().note.clone().unwrap_or_default();
-        let served = match self.count() {
-            UNCOUNTED => format!("{} events served", self.served()),
-            count => format!("{} of {count} events served", self.served()),
-        };
-        match self.hint() {
-            Some(hint) => error.note(format!("{served}; {hint}; {note}")),
-            None => error.note(format!("{served}; {note}")),
-        }
+            .map_err(|error| explain(error, (self.count(), self.served()), self.hint()))
     }
 
     /// Refuses to complete without the events of an open scope.
     pub(super) fn refuse_inside_scope(&self, location: &'static Location<'static>) -> Result<()> {
-        self.by.context.serve();
-        match self.by.hub.has_scope(&self.key) {
+        let by = self.owner.caller();
+        by.context.serve();
+        match by.hub.has_scope(&self.key) {
             false => Ok(()),
             true => {
                 let note =
                     format!("a scope of the same team and tag is open, so complete it there; {}", self.key);
-                Err(self.by.error(ErrorKind::EpochStillOpen, self.call).note(note).called_at(location))
+                Err(self
+                    .owner
+                    .caller()
+                    .error(ErrorKind::EpochStillOpen, self.call)
+                    .note(note)
+                    .called_at(location))
             }
         }
     }
@@ -173,7 +198,7 @@ impl<B: Offerable> Request<B> {
             true => self.standing.complete(own, self.round, location),
             false => {
                 let note = format!("it is complete already, or was never started; {}", self.standing.key);
-                let error = self.standing.by.error(ErrorKind::NotOffered, self.standing.call);
+                let error = self.standing.owner.caller().error(ErrorKind::NotOffered, self.standing.call);
                 return Err(error.note(note).called_at(location));
             }
         };
@@ -190,9 +215,15 @@ impl<B: Offerable> Request<B> {
         let is_complete = match key.family {
             // What has arrived here, and nothing else.
             Family::Collective => {
-                self.standing.by.hub.total(&key, self.round) == Some(self.standing.served())
+                self.standing.owner.caller().hub.total(&key, self.round) == Some(self.standing.served())
                     && own.is_none_or(|own| {
-                        !self.standing.by.members.ranks().any(|rank| own.waits_for(key.family, rank, false))
+                        !self
+                            .standing
+                            .owner
+                            .caller()
+                            .members
+                            .ranks()
+                            .any(|rank| own.waits_for(key.family, rank, false))
                     })
             }
             Family::Plain | Family::Progressive => {
@@ -222,7 +253,7 @@ impl<B: Offerable> Request<B> {
         let ended = self.close(location);
         let (key, call) = (self.standing.key, self.standing.call);
         if key.family == Family::Collective {
-            self.standing.by.hub.end_round(&key, self.round);
+            self.standing.owner.caller().hub.end_round(&key, self.round);
         }
         outcome?;
         let Ended { status, fault } = ended?;

@@ -134,7 +134,7 @@ impl Waiting<'_> {
 
 /// Runs `body` with the link to a member.
 fn on_link<R>(
-    by: &Caller,
+    by: &Caller<'_>,
     call: &'static str,
     key: &Key,
     target: Rank,
@@ -152,7 +152,7 @@ fn on_link<R>(
     let what = WaitFor {
         call,
         window: None,
-        team: &by.members,
+        team: by.members,
         needs: Needs::Those(&needed),
         act: Act::Toward(target),
         detail: Some(("tag", key.tag)),
@@ -175,7 +175,7 @@ fn malformed(why: Malformed) -> Cut {
 
 /// What a queue belongs to.
 struct Line<'a> {
-    by: &'a Caller,
+    by: &'a Caller<'a>,
     key: &'a Key,
 }
 
@@ -427,7 +427,7 @@ impl Hub {
     /// Sends a message about counts to a member that shares no memory.
     pub(super) fn send_tally_far(
         &self,
-        by: &Caller,
+        by: &Caller<'_>,
         key: &Key,
         to: Rank,
         tally: &Tally,

@@ -131,7 +131,8 @@ pub fn served(team: &Team) -> u64 {
 }
 
 /// What the calls of Put/Get/Offer have done at this rank: events served as originator, as target and by the agent; copies through
-/// memory between the two ends; messages about counts; frames to ranks without shared memory; blocks of memory taken.
-pub fn pgo_counters(team: &Team) -> [u64; 7] {
+/// memory between the two ends; messages about counts; frames to ranks without shared memory; blocks of memory taken; locks of stores
+/// taken.
+pub fn pgo_counters(team: &Team) -> [u64; 8] {
     crate::pgo::counters(team)
 }

@@ -5,6 +5,7 @@ pub(crate) mod barrier;
 pub(crate) mod event;
 pub(crate) mod exposure;
 pub(crate) mod guard;
+pub(crate) mod handover;
 pub(crate) mod marks;
 pub(crate) mod notices;
 pub(crate) mod phases;

@@ -301,6 +301,7 @@ const TABLES: &[&[Case]] = &[
     pgo::messages::CASES,
     pgo::wired::CASES,
     pgo::trouble::CASES,
+    pgo::lanes::CASES,
     pgo::random::CASES,
     pgo::worked::CASES,
     #[cfg(feature = "progressive")]

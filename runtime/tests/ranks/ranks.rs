@@ -176,6 +176,7 @@ fn offers(team: &Team, family: &str) -> Outcome {
     let (left, right) = (Rank((me + size - 1) % size), Rank((me + 1) % size));
     let mine = vec![u64::from(me); LONG];
     let (mut taken, mut buffer) = (vec![0_u64; LONG], vec![0_u64; 2 * LONG]);
+    let mut shared = pgo::malloc::<u64>(team, LONG)?;
     for step in 0_u64.. {
         // What waits with its event, what does not, and what the target serves by itself.
         let len = [1, 300, LONG][step as usize % 3];
@@ -186,6 +187,11 @@ fn offers(team: &Team, family: &str) -> Outcome {
                 scope.put(mine, right, 0)?;
                 scope.get(taken, left, LONG)?;
                 scope.offer(over, 2)
+            }
+            // Nothing but puts, which need no lock where ranks share memory.
+            "direct" => {
+                scope.put(mine, right, 0)?;
+                scope.offer(pgo::over(&mut shared, PUTS_OK), 1)
             }
             "progressive" => {
                 scope.combine().putp(mine, right, 0)?;

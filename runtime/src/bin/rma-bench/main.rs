@@ -232,7 +232,7 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
             synchronization::post_start_complete_wait(&bench, &mut window, origin)?;
         }
         if wants(Group::Pgo) && kind == Kind::Alloc {
-            offers::exchange(&bench, origin)?;
+            offers::exchange(&bench, &mut window, origin)?;
         }
         if wants(Group::Fence) {
             synchronization::fence(&bench, &mut window, origin)?;

@@ -1,18 +1,20 @@
 //! The exchange of halos of a Jacobi step by Put/Get/Offer: with counts that the program gives, and with counts that the
 //! collective family finds. Never checks what arrives.
 //!
-//! With two ranks each puts to the other, as in `pscw_put_exchange`, which is what to compare with; with more, each puts to both
-//! neighbours of a ring.
+//! With two ranks each puts to the other, as in `pscw_put_exchange`, which is measured in turn with it, from the same row into the
+//! same kind of memory: `…_over_pscw` is by how much a pair of put and offer takes longer. With more ranks, each puts to both neighbours
+//! of a ring.
 
 use rma::pgo::{self, PUTS_OK, malloc, over};
-use rma::{Rank, Result};
+use rma::{Rank, Result, Window};
 
+use crate::synchronization::put_exchange;
 use crate::timing::Bench;
 
 /// The length of a row of a halo: a word, and a long one.
 const WORDS: [usize; 2] = [1, (64 << 10) / size_of::<u64>()];
 
-pub(crate) fn exchange(bench: &Bench<'_>, buffer: &[u64]) -> Result<()> {
+pub(crate) fn exchange(bench: &Bench<'_>, window: &mut Window<u64>, buffer: &[u64]) -> Result<()> {
     let team = bench.team;
     let (me, size) = (team.rank().0, team.size());
     let mut neighbours = vec![Rank((me + 1) % size), Rank((me + size - 1) % size)];
@@ -27,6 +29,10 @@ pub(crate) fn exchange(bench: &Bench<'_>, buffer: &[u64]) -> Result<()> {
         let mut halo = malloc::<u64>(team, 2 * words)?;
         // A neighbour may be ahead by a step: two tags by turns.
         let mut step = 0;
+        let mut beside = match size {
+            2 => Some(put_exchange(bench, window, row, n)?),
+            _ => None,
+        };
         let took = bench.all(n, || {
             step += 1;
             pgo::scope(team, step % 2, |scope| {
@@ -37,7 +43,13 @@ pub(crate) fn exchange(bench: &Bench<'_>, buffer: &[u64]) -> Result<()> {
             })
             .map(drop)
         })?;
+        if let Some(before) = &mut beside {
+            *before = before.min(put_exchange(bench, window, row, n)?);
+        }
         bench.emit("pgo_put_offer_exchange", bytes, took, "us");
+        if let Some(pscw) = beside {
+            bench.emit("pgo_put_offer_over_pscw", bytes, took / pscw, "ratio");
+        }
         let mut started = [
             pgo::offer_init(team, 0, over(malloc::<u64>(team, 2 * words)?, PUTS_OK), count)?,
             pgo::offer_init(team, 1, over(malloc::<u64>(team, 2 * words)?, PUTS_OK), count)?,
@@ -55,6 +67,9 @@ pub(crate) fn exchange(bench: &Bench<'_>, buffer: &[u64]) -> Result<()> {
             .map(drop)
         })?;
         bench.emit("pgo_put_started_offer_exchange", bytes, took, "us");
+        if let Some(pscw) = beside {
+            bench.emit("pgo_put_started_offer_over_pscw", bytes, took / pscw, "ratio");
+        }
         let took = bench.all(n, || {
             pgo::scope(team, 0, |scope| {
                 for (which, &rank) in neighbours.iter().enumerate() {

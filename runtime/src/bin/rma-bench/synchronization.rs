@@ -56,16 +56,27 @@ pub(crate) fn post_start_complete_wait(
     })?;
     bench.emit("pscw_put_oneway", WORD_BYTES, took, "us");
     for (words, n) in [(1, n), (LONG_WORDS, n / 4 + 1)] {
-        let took = bench.all(n, || {
-            let exposure = window.post(Origins::Group(&[peer]))?;
-            let access = exposure.start(peer, Info::Strong)?;
-            access.put(peer, 0, &buffer[..words])?;
-            access.complete()?;
-            exposure.wait_all()
-        })?;
+        let took = put_exchange(bench, window, &buffer[..words], n)?;
         bench.emit("pscw_put_exchange", words * WORD_BYTES, took, "us");
     }
     Ok(())
+}
+
+/// Microseconds that both of two ranks take to put a row to each other.
+pub(crate) fn put_exchange(
+    bench: &Bench<'_>,
+    window: &mut Window<u64>,
+    row: &[u64],
+    n: usize,
+) -> Result<f64> {
+    let peer = Rank(bench.team.rank().0 ^ 1);
+    bench.all(n, || {
+        let exposure = window.post(Origins::Group(&[peer]))?;
+        let access = exposure.start(peer, Info::Strong)?;
+        access.put(peer, 0, row)?;
+        access.complete()?;
+        exposure.wait_all()
+    })
 }
 
 /// All ranks increment a counter of rank 0 under its exclusive lock, by a get and a put.

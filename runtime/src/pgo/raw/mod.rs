@@ -13,4 +13,6 @@ mod serve;
 pub use memory::Malloc;
 pub(super) use memory::mirror_place;
 pub(super) use place::Place;
-pub(super) use serve::{Ends, Side, carry, check, node_bytes, node_place};
+pub(super) use serve::{
+    Ends, Side, carry, check, marks, node_bytes, node_place, offered_place, parcel_place,
+};

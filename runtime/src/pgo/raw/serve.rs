@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::Place;
 use crate::pgo::event::{Fault, Found, Heads, Layout, Way};
+use crate::sync::marks::{Marks, words_for};
 use crate::transport::shm::copy::Engine;
-use crate::transport::shm::offers::{EventNode, OfferNode};
+use crate::transport::shm::offers::{EventNode, Lane, OfferNode, Parcel};
 use crate::transport::shm::segment::Segment;
 
 /// The originator's side of one part.
@@ -61,6 +62,10 @@ pub(in crate::pgo) fn carry(
     // SAFETY: - no references: memory is offered from the opening of an offer to its closing, and while it is, its owner has no
     //   reference to it: it lies in a request, is exclusively borrowed by a call, or is a mirror.
     let offered = unsafe { Place::in_segment(segment, base, bytes as usize) };
+    let marks = match offer.marks.load(Ordering::Relaxed) {
+        0 => None,
+        offset => Some(marks(segment, offset, bytes as usize)),
+    };
     let (mut taken, mut given, mut moved) = (0, 0, 0);
     for (index, part) in heads.parts.iter().enumerate() {
         let size = part.layout.size();
@@ -78,6 +83,9 @@ pub(in crate::pgo) fn carry(
                 offer.written.store(1, Ordering::Relaxed);
                 Layout::pair(target, origin, |at, origin_at, len| {
                     offered.take(engine, at, &side.place, origin_at, len);
+                    if let Some(marks) = &marks {
+                        marks.add(at, len);
+                    }
                 });
             }
             Way::Get => {
@@ -90,6 +98,11 @@ pub(in crate::pgo) fn carry(
         moved += size as u64;
     }
     moved
+}
+
+/// The marks of so many bytes, which begin at an offset.
+pub(in crate::pgo) fn marks(segment: &Segment, offset: u64, bytes: usize) -> Marks<'_> {
+    Marks::new(segment.shared_slice(offset, words_for(bytes)), bytes)
 }
 
 /// How many bytes an event takes with so many bytes of parts, of puts and of gets behind it.
@@ -111,4 +124,26 @@ pub(in crate::pgo) fn node_place<'a>(
     // SAFETY: - as above.
     let gets = unsafe { Place::in_segment(segment, row + taken.next_multiple_of(8) as u64, given) };
     (puts, gets)
+}
+
+/// The data of a parcel, which lie in its first line if they are one word at most.
+#[inline]
+pub(in crate::pgo) fn parcel_place(segment: &Segment, lane: u64, which: usize, bytes: usize) -> Place<'_> {
+    const FIRST: usize = std::mem::offset_of!(Lane, parcels);
+    let within = match bytes <= size_of::<u64>() {
+        true => std::mem::offset_of!(Parcel, short),
+        false => std::mem::offset_of!(Parcel, data),
+    };
+    let offset = lane + (FIRST + which * size_of::<Parcel>() + within) as u64;
+    // SAFETY: - no references: these words are reached by places only.
+    unsafe { Place::in_segment(segment, offset, bytes) }
+}
+
+/// Memory that is offered, for its owner, who has lent it to the offer exclusively; or what its owner has granted of it, for the
+/// sender of a parcel that has begun to copy.
+#[inline]
+pub(in crate::pgo) fn offered_place(segment: &Segment, offset: u64, bytes: usize) -> Place<'_> {
+    // SAFETY: - no references: while memory is offered, its owner has none to it, and a grant that has begun keeps the offer from
+    //   giving the memory back.
+    unsafe { Place::in_segment(segment, offset, bytes) }
 }

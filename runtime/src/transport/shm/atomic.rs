@@ -288,7 +288,7 @@ mod test {
 
     /// The engine of this machine, and one that needs an instruction for each element.
     fn engines() -> [Engine; 2] {
-        [Engine::choose(), Engine::choose(CopyEngine::Mapped).without_pairs()]
+        [Engine::choose(), Engine::choose().without_pairs()]
     }
 
     fn apply_to_all<T: Basic, O: Operation<T>>(operation: O, make: impl Fn(usize) -> T) {

@@ -7,6 +7,7 @@ pub(crate) mod basics;
 pub(crate) mod chain;
 pub(crate) mod collective;
 pub(crate) mod extras;
+pub(crate) mod lanes;
 pub(crate) mod messages;
 pub(crate) mod order;
 pub(crate) mod programs;

@@ -1,0 +1,519 @@
+//! Blocking offers that are in no store: their owner serves what comes in its lanes, from the calls in which it waits. Never shares
+//! its memory with anybody but by a grant.
+//!
+//! While such an offer stands, nothing else is open under its key at its rank, and nothing waits in the store; so what it may serve
+//! is in the lanes. As soon as there is more (an event that waits in the store, data that stay with their originator while the
+//! offered memory is private, another offer), it ends and goes on as an offer in the store, with what it has served so far.
+//!
+//! A put of a word that meets it is: the first line of a parcel, written by the originator and read here; one exchange of its word,
+//! one copy, one store of its word. Nobody takes a lock or memory. A long put is announced so, granted a place, and copied once, by
+//! its originator.
+#![forbid(unsafe_code)]
+
+use std::cell::RefCell;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use super::event::{Family, Key};
+use super::hub::{CLEANUP_PATIENCE, Hub, noted};
+use super::lanes::{Arrived, Spot, fits_parcel, place_in};
+use super::offer::{Held, Offerable, Over, Request, Status, Terms};
+use super::raw::{Place, offered_place};
+use super::scope::Scope;
+use super::standing::{Begun, Caller, refuse_terms};
+use super::wait::{Own, explain, is_needed, wait};
+use super::{COUNT_ANY, Count, PUTS_OK};
+use crate::error::{ErrorKind, Result};
+use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
+use crate::rank::Rank;
+use crate::sync::handover::Stage;
+use crate::transport::shm::offers::Store;
+
+/// Long puts that an offer lets be copied at one time.
+const GRANTS_MAX: usize = 4;
+
+/// The place of a rank's direct offer. It has one at a time, so that it knows their order without a list.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// The bucket of the offer that stands plus one, 0 if there is none.
+    place: AtomicU64,
+    /// Events that its offers have served. Written by whoever has the place.
+    served: AtomicU64,
+}
+
+/// Somebody else wants to open an offer, and this one is to go to the store first.
+const WANTED: u64 = 1 << 32;
+
+impl Desk {
+    fn take(&self, bucket: usize) -> bool {
+        // Acquire: pairs with the Release in `give`.
+        self.place.compare_exchange(0, bucket as u64 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the place up. Whether somebody waits for that.
+    fn give(&self) -> bool {
+        // Release: pairs with the Acquire in `take` and `is_free_of`.
+        self.place.swap(0, Ordering::Release) & WANTED != 0
+    }
+
+    /// Counts an event that the offer with the place has served.
+    fn count(&self) {
+        // Relaxed, and no exchange: nobody else writes it.
+        self.served.store(self.served() + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.place.load(Ordering::Relaxed) & WANTED != 0 // Relaxed: only a hint to go.
+    }
+
+    /// Whether no direct offer of a bucket stands. If one does, it is asked to go.
+    fn is_free_of(&self, bucket: usize) -> bool {
+        // Acquire: pairs with the Release in `give`: what has gone to the store is seen there.
+        let now = self.place.load(Ordering::Acquire);
+        if now & !WANTED != bucket as u64 + 1 {
+            return true;
+        }
+        // If another one has come instead, it goes for nothing.
+        let _ = self.place.compare_exchange(now, now | WANTED, Ordering::Relaxed, Ordering::Relaxed);
+        false
+    }
+}
+
+impl Hub {
+    /// Lets a direct offer of another thread go to the store first, which was opened earlier.
+    pub(super) fn precede(
+        &self,
+        by: Caller<'_>,
+        key: &Key,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        if self.desk.is_free_of(key.bucket()) {
+            return Ok(());
+        }
+        let store = self.store(self.me, call)?;
+        store.changed.notify();
+        let what = WaitFor {
+            call,
+            window: None,
+            team: by.members,
+            needs: Needs::Those(&|_| false),
+            act: Act::Any,
+            detail: Some(("tag", key.tag)),
+            blocker: NO_BLOCKER,
+        };
+        let gone = by.context.wait(&store.changed, what, || self.desk.is_free_of(key.bucket()).then_some(()));
+        gone.map_err(|error| error.called_at(location))
+    }
+}
+
+/// How a direct offer has ended.
+enum Outcome {
+    /// It has served what it counts.
+    Complete,
+    /// It goes on in the store.
+    Elsewhere,
+}
+
+/// A place that the sender of a parcel may copy to.
+struct Grant {
+    spot: Spot,
+    originator: u32,
+    bytes: u64,
+}
+
+/// What a direct offer has come to.
+struct Direct<'a, 'b> {
+    hub: &'a Hub,
+    key: Key,
+    terms: Terms,
+    count: u64,
+    /// The job rank of the only originator.
+    only: Option<u32>,
+    /// Where the memory lies, if ranks share it.
+    shared: (u64, usize),
+    held: Held<'b>,
+    begun: Begun,
+    grants: [Option<Grant>; GRANTS_MAX],
+    granted: usize,
+    /// Lanes that an invitation was posted in, and its number.
+    invitations: [Option<(u64, u64)>; GRANTS_MAX],
+    invited: usize,
+    /// Whether it was looked who is to be invited.
+    has_invited: bool,
+}
+
+impl Drop for Direct<'_, '_> {
+    fn drop(&mut self) {
+        if self.granted + self.invited != 0 {
+            self.withdraw();
+        }
+    }
+}
+
+impl Direct<'_, '_> {
+    fn is_full(&self) -> bool {
+        self.count <= self.begun.served
+    }
+
+    /// Whether it may take one more event beside those that are promised to somebody.
+    fn has_room(&self) -> bool {
+        self.begun.served + ((self.granted + self.invited) as u64) < self.count
+    }
+
+    /// Serves what has come. Says that the offer has to go to the store, if it can't go on here.
+    #[inline]
+    fn serve(&mut self, is_wanted: bool) -> Result<Option<Outcome>> {
+        if self.granted + self.invited != 0 {
+            self.collect();
+        }
+        if is_wanted {
+            return Ok(self.is_ungranted().then_some(Outcome::Elsewhere));
+        }
+        if self.is_full() {
+            return Ok(Some(Outcome::Complete));
+        }
+        let hub = self.hub;
+        let store = hub.store(hub.me, "offer")?;
+        // Relaxed: whoever adds an event wakes this rank afterwards, which orders the two.
+        let has_more = store.buckets[self.key.bucket()].events.first.load(Ordering::Relaxed) != 0;
+        if has_more {
+            return Ok(self.is_ungranted().then_some(Outcome::Elsewhere));
+        }
+        if self.terms.events & PUTS_OK != PUTS_OK {
+            return Ok(None);
+        }
+        for (offset, lane) in hub.lanes_toward(store) {
+            if self.only.is_some_and(|only| only != lane.originator.load(Ordering::Relaxed)) {
+                continue;
+            }
+            while self.has_room() || self.invited != 0 {
+                let Some(arrived) = hub.next_parcel(offset, lane, &self.key) else { break };
+                // What is here comes before what may come.
+                if !self.has_room() && !self.uninvite() {
+                    break;
+                }
+                if !hub.claim(&arrived, &self.key) {
+                    continue;
+                }
+                if self.receive(&arrived) {
+                    continue;
+                }
+                hub.let_go(&arrived);
+                // What is in the way is a long put to private memory, or too many of them at once.
+                return Ok(match self.granted {
+                    0 => self.is_ungranted().then_some(Outcome::Elsewhere),
+                    _ => None,
+                });
+            }
+        }
+        if !self.has_invited {
+            self.has_invited = true;
+            if self.held.private().is_none() && !fits_parcel(self.shared.1) {
+                self.invite(store);
+            }
+        }
+        Ok(self.is_full().then_some(Outcome::Complete))
+    }
+
+    /// Takes a parcel that was claimed, or grants it a place. Says whether that could be done.
+    #[inline]
+    fn receive(&mut self, arrived: &Arrived) -> bool {
+        let hub = self.hub;
+        let parcel = hub.parcel(arrived.spot);
+        let bytes = parcel.bytes.load(Ordering::Relaxed);
+        let displacement = parcel.displacement.load(Ordering::Relaxed);
+        let is_away = parcel.is_away.load(Ordering::Relaxed) != 0;
+        let offered = self.held.private().map_or(self.shared.1, Place::bytes);
+        let start = match place_in(offered, self.terms.unit, displacement, bytes) {
+            Ok(start) => start,
+            Err(found) => {
+                hub.refuse(arrived, &found);
+                self.begun.fault.get_or_insert((found, arrived.originator));
+                self.begun.served += 1;
+                hub.desk.count();
+                return true;
+            }
+        };
+        if is_away {
+            if self.held.private().is_some() || self.granted == GRANTS_MAX {
+                return false;
+            }
+            hub.lane(arrived.spot.lane).invitation.is_usual.store(1, Ordering::Relaxed);
+            parcel.short.store(self.shared.0 + start as u64, Ordering::Relaxed);
+            parcel.word.grant(arrived.spot.number);
+            hub.wake(arrived.originator);
+            let grant = Grant { spot: arrived.spot, originator: arrived.originator, bytes };
+            self.grants[self.granted] = Some(grant);
+            self.granted += 1;
+            return true;
+        }
+        let len = bytes as usize;
+        let data = hub.parcel_data(arrived.spot, len);
+        match self.held.private() {
+            Some(place) => place.take(hub.engine, start, &data, 0, len),
+            None => offered_place(&hub.segment, self.shared.0, self.shared.1)
+                .take(hub.engine, start, &data, 0, len),
+        }
+        parcel.word.done(arrived.spot.number);
+        hub.wake(arrived.originator);
+        self.begun.served += 1;
+        self.begun.moved += bytes;
+        hub.desk.count();
+        true
+    }
+
+    /// Names the offered memory to the originators that have put much the last time, before they ask.
+    fn invite(&mut self, store: &Store) {
+        let hub = self.hub;
+        for (offset, lane) in hub.lanes_toward(store) {
+            let invitation = &lane.invitation;
+            let originator = lane.originator.load(Ordering::Relaxed);
+            let look = invitation.word.look();
+            if !self.has_room() || self.invited == GRANTS_MAX {
+                return;
+            }
+            if invitation.is_usual.load(Ordering::Relaxed) == 0
+                || self.only.is_some_and(|only| only != originator)
+                || !look.stage().is_over()
+            {
+                continue;
+            }
+            let number = look.number() + 1;
+            invitation.team.store(self.key.team, Ordering::Relaxed);
+            invitation.tag.store(self.key.tag, Ordering::Relaxed);
+            invitation.base.store(self.shared.0, Ordering::Relaxed);
+            invitation.bytes.store(self.shared.1 as u64, Ordering::Relaxed);
+            invitation.unit.store(self.terms.unit as u64, Ordering::Relaxed);
+            invitation.word.post(number);
+            hub.wake(originator);
+            self.invitations[self.invited] = Some((offset, number));
+            self.invited += 1;
+        }
+    }
+
+    /// Takes an invitation back that nobody has accepted. Says whether there was one.
+    fn uninvite(&mut self) -> bool {
+        for at in 0..self.invited {
+            let Some((offset, number)) = self.invitations[at] else { continue };
+            let invitation = &self.hub.lane(offset).invitation;
+            if invitation.word.take_back(number) {
+                // Something else came from there, or nothing; it has to ask the next time.
+                invitation.is_usual.store(0, Ordering::Relaxed);
+                self.forget_invitation(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn forget_invitation(&mut self, at: usize) {
+        self.invited -= 1;
+        self.invitations.swap(at, self.invited);
+        self.invitations[self.invited] = None;
+    }
+
+    /// Looks at the invitations: counts what was put.
+    fn collect_invited(&mut self) {
+        let mut at = 0;
+        while at < self.invited {
+            let Some((offset, _)) = self.invitations[at] else { unreachable!("invitations are in a row") };
+            let invitation = &self.hub.lane(offset).invitation;
+            match invitation.word.look().stage() {
+                Stage::Done => self.begun.moved += invitation.moved.load(Ordering::Relaxed),
+                Stage::Refused => {
+                    let fault = noted(&invitation.fault);
+                    self.begun.fault = self.begun.fault.take().or(fault);
+                }
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            }
+            self.begun.served += 1;
+            self.forget_invitation(at);
+        }
+    }
+
+    /// Looks at the grants: counts those that were delivered, and forgets those that were taken back.
+    fn collect(&mut self) {
+        self.collect_invited();
+        let mut at = 0;
+        while at < self.granted {
+            let Some(grant) = &self.grants[at] else { unreachable!("grants are in a row") };
+            let word = &self.hub.parcel(grant.spot).word;
+            let look = word.look();
+            if look.number() == grant.spot.number {
+                match look.stage() {
+                    Stage::Granted | Stage::Begun => {
+                        at += 1;
+                        continue;
+                    }
+                    Stage::Delivered => {
+                        self.begun.served += 1;
+                        self.begun.moved += grant.bytes;
+                        word.done(grant.spot.number);
+                    }
+                    _ => {}
+                }
+            }
+            self.granted -= 1;
+            self.grants.swap(at, self.granted);
+            self.grants[self.granted] = None;
+        }
+    }
+
+    /// Takes all grants back that nobody copies to. Says whether none is left.
+    fn is_ungranted(&mut self) -> bool {
+        for grant in self.grants.iter().flatten() {
+            if self.hub.parcel(grant.spot).word.revoke(grant.spot.number) {
+                self.hub.wake(grant.originator);
+            }
+        }
+        while self.uninvite() {}
+        self.collect();
+        self.granted + self.invited == 0
+    }
+
+    /// Takes all grants back. What somebody is in the middle of copying to, and does not leave soon, is given up.
+    #[cold]
+    fn withdraw(&mut self) {
+        let begun = Instant::now();
+        while !self.is_ungranted() {
+            if CLEANUP_PATIENCE < begun.elapsed() {
+                self.held.renounce();
+                (self.granted, self.invited) = (0, 0);
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Gives the desk back.
+struct AtDesk<'a>(&'a Hub);
+
+impl Drop for AtDesk<'_> {
+    fn drop(&mut self) {
+        if self.0.desk.give() {
+            self.0.wake(self.0.me);
+        }
+    }
+}
+
+impl Scope<'_, '_> {
+    /// Offers, and waits until the offer has served so many events and the scope's own are served.
+    pub(super) fn blocking<B: Offerable>(
+        &self,
+        call: &'static str,
+        family: Family,
+        mut over: Over<B>,
+        count: Count,
+        location: &'static Location<'static>,
+    ) -> Result<Status> {
+        let key = self.key(family);
+        if count == COUNT_ANY {
+            let note = format!("a blocking offer would not know when to end; {key}");
+            return Err(self.by.error(ErrorKind::CountAnyNotAllowed, call).note(note).called_at(location));
+        }
+        self.refuse_dangling(family, call, location)?;
+        let mut begun = Begun::default();
+        let mut desk = None;
+        if family == Family::Plain && self.by.hub.remote.is_none() && !over.terms.by_origin {
+            refuse_terms(self.by, call, &key, (&over.terms, count.0), location)?;
+            let store = self.by.hub.store(self.by.hub.me, call)?;
+            let bucket = &store.buckets[key.bucket()];
+            // Relaxed: offers are opened by threads of this rank; whoever adds an event wakes it afterwards.
+            let is_clear = bucket.offers.first.load(Ordering::Relaxed) == 0
+                && bucket.events.first.load(Ordering::Relaxed) == 0;
+            // An offer of nothing is in nobody's way.
+            let serves_none = count == Count(0);
+            if !serves_none && is_clear && self.by.hub.desk.take(key.bucket()) {
+                desk = Some(AtDesk(self.by.hub));
+            }
+            if serves_none || desk.is_some() {
+                match self.direct(call, key, (over.terms, count.0), over.buffer.held(), location)? {
+                    (Outcome::Complete, done) => {
+                        drop(desk);
+                        return self.end_direct(call, &key, done, location);
+                    }
+                    (Outcome::Elsewhere, so_far) => begun = so_far,
+                }
+            }
+        }
+        let mut request = Request::new(self.by, call, key, (over, count), false, location)?;
+        request.standing.begun = begun;
+        request.standing.follows = desk.is_some();
+        request.open(0, location)?;
+        drop(desk);
+        request.finish(Some(self), location)
+    }
+
+    fn direct(
+        &self,
+        call: &'static str,
+        key: Key,
+        (terms, count): (Terms, u64),
+        held: Held<'_>,
+        location: &'static Location<'static>,
+    ) -> Result<(Outcome, Begun)> {
+        let by = &self.by;
+        let direct = RefCell::new(Direct {
+            hub: by.hub,
+            key,
+            terms,
+            count,
+            only: terms.only.map(|rank| by.members.job_rank(rank).0),
+            shared: held.shared(),
+            held,
+            begun: Begun::default(),
+            grants: Default::default(),
+            granted: 0,
+            invitations: [None; GRANTS_MAX],
+            invited: 0,
+            has_invited: false,
+        });
+        let needed = |rank: Rank| {
+            let is_full = direct.borrow().is_full();
+            is_needed(by, &key, Some(self), (terms.only, is_full, 0), rank)
+        };
+        let mut ready = || {
+            let is_own_done = self.advance(&key, u64::MAX, call, location)?;
+            match direct.borrow_mut().serve(by.hub.desk.is_wanted())? {
+                Some(Outcome::Complete) if !is_own_done => Ok(None),
+                outcome => Ok(outcome),
+            }
+        };
+        let outcome = wait(by, call, &key, (&needed, &Vec::new), location, &mut ready);
+        let mut direct = direct.into_inner();
+        match outcome {
+            Ok(outcome) => Ok((outcome, std::mem::take(&mut direct.begun))),
+            Err(error) => {
+                let hint = by.hub.hint(*by, &key, terms.events);
+                Err(explain(error, (count, direct.begun.served), hint))
+            }
+        }
+    }
+
+    fn end_direct(
+        &self,
+        call: &'static str,
+        key: &Key,
+        done: Begun,
+        location: &'static Location<'static>,
+    ) -> Result<Status> {
+        let Begun { served, moved, fault } = done;
+        if let Some(own) = self.take_fault(key, call, location) {
+            return Err(own);
+        }
+        match fault {
+            Some((found, originator)) => Err(self.by.fault_of(call, key, &found, originator, location)),
+            None => Ok(Status { events: served, bytes: moved, by_origin: Vec::new() }),
+        }
+    }
+}
