@@ -315,6 +315,7 @@ fn phrase(kind: ErrorKind) -> &'static str {
         ErrorKind::StaleNode => "names a node that has been deleted",
         ErrorKind::NotFound => "found nothing",
         ErrorKind::BadInfo => "was given a hint that it cannot read",
+        ErrorKind::NeedsAgent => "needs an agent that serves its target, and the job has none",
         ErrorKind::HeapFull => "found no free node",
         _ => "failed",
     }

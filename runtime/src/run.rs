@@ -213,6 +213,11 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// }
 /// ```
 ///
+/// Between ranks that share no memory, `RMA_AGENT` in the environment says who serves a rank's memory while it computes:
+/// `auto` or `thread`, which is the default, a thread that sleeps until something comes; `timer(10ms)` one that looks at ticks
+/// (RMA-PROG-08); `polling` nobody, so that requests wait for the rank's next call (RMA-PROG-04), and a lock is an error
+/// ([`ErrorKind::NeedsAgent`], RMA-PROG-07). `polling,poll_only_in_wait` is a fault for tests, with which ranks block each other.
+///
 /// # Errors
 /// An error that `body` returns is printed on standard error with its rank; the other ranks learn of it
 /// ([`Evidence::ReturnedError`], RMA-ERR-02), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
@@ -227,7 +232,9 @@ pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
-        Part::Wired { rank, size, network } => join_wired(rank, size, &network, limit),
+        Part::Wired { rank, size, network } => {
+            environment::agent(get).and_then(|mode| join_wired(rank, size, &network, (limit, mode)))
+        }
         Part::Threads { size } => {
             return run_threads(&Job { ranks: size, limit, info, memory_model }, &body);
         }
@@ -316,7 +323,12 @@ fn attach(rank: u32, size: u32, file: i32) -> Result<Arc<Segment>> {
 }
 
 /// Joins a job in which some ranks, or all, share no memory with this one.
-fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) -> Result<Joined> {
+fn join_wired(
+    rank: u32,
+    size: u32,
+    network: &Network,
+    (limit, mode): (Option<Duration>, agent::Mode),
+) -> Result<Joined> {
     let failed = |kind, note: String| Error::new(kind, JOINING).caller(Rank(rank)).note(note);
     let system = |error: std::io::Error| failed(ErrorKind::System, error.to_string());
     let (segment, node) = match network.node {
@@ -376,7 +388,7 @@ fn join_wired(rank: u32, size: u32, network: &Network, limit: Option<Duration>) 
             liveness::end(&ends, lost, evidence);
         }
     };
-    agent::start(&wire, door, joined.decoder, Box::new(on_lost)).map_err(system)?;
+    agent::start(&wire, door, joined.decoder, Box::new(on_lost), mode).map_err(system)?;
     Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire), hub: Some(hub) })
 }
 

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::info::Policy;
 use crate::job::MemoryModel;
 use crate::transport::shm::layout::RANKS_MAX;
+use crate::transport::tcp::agent::Mode;
 use crate::transport::tcp::handshake::Secret;
 
 pub(crate) const RANK: &str = "RMA_RANK";
@@ -27,6 +28,9 @@ pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
 
 /// Whether ranks say at their end what they have sent and received. It says nothing about the job, so the launcher hands it on.
 pub(crate) const STATS: &str = "RMA_STATS";
+
+/// How others are served while the rank computes. It says nothing about the job, so the launcher hands it on.
+pub(crate) const AGENT: &str = "RMA_AGENT";
 
 /// Every variable, so that the launcher can start ranks without those of an outer job.
 pub(crate) const ALL: [&str; 8] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT, SECRET, NODE, BIND];
@@ -209,6 +213,20 @@ pub(crate) fn info_policy(get: impl Fn(&str) -> Option<OsString>) -> Result<Poli
     match text.to_str() {
         None => Err(wrong(format!("{INFO} is {text:?}, which is no text"))),
         Some(text) => Policy::parse(text).map_err(|why| wrong(format!("{INFO} is '{text}': {why}"))),
+    }
+}
+
+/// Reads how others are served while the rank computes.
+///
+/// # Errors
+/// `Launch` for a text that names no such way.
+pub(crate) fn agent(get: impl Fn(&str) -> Option<OsString>) -> Result<Mode> {
+    match get(AGENT) {
+        None => Ok(Mode::default()),
+        Some(text) => match text.to_str() {
+            None => Err(wrong(format!("{AGENT} is {text:?}, which is no text"))),
+            Some(text) => Mode::parse(text).map_err(|why| wrong(format!("{AGENT} is '{text}': {why}"))),
+        },
     }
 }
 

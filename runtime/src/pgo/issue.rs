@@ -132,6 +132,7 @@ impl<'scope> Scope<'scope, '_> {
         mismatched: bool,
         is_ready: bool,
     ) -> Result<()> {
+        self.by.context.serve();
         let heads = Heads { parts: parts.iter().map(|part| part.head.clone()).collect(), mismatched };
         let key = self.key(call.family);
         let job_rank = self.by.members.job_rank(target);

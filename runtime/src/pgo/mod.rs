@@ -170,6 +170,7 @@ impl From<u64> for Count {
 
 impl<'t> Caller<'t> {
     fn of(team: &'t Team) -> Caller<'t> {
+        team.context().serve();
         Caller::new(team.context(), team.members())
     }
 }

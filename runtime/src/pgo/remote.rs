@@ -163,6 +163,10 @@ impl Remote {
                 }
             };
             let far = far();
+            if let Some(driving) = by.context.polled() {
+                driving.sleep(slice);
+                continue;
+            }
             match self.wire.upgrade().filter(|_| !far.is_empty()) {
                 None => store.changed.sleep(ticket, Some(slice)),
                 Some(wire) => {

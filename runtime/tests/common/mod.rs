@@ -37,15 +37,28 @@ pub(crate) struct Ended {
 impl Job {
     /// Starts `rma-run OPTIONS rma-test-ranks PROGRAM`, both given as words.
     pub(crate) fn start(options: &str, program: &str) -> Job {
+        Job::start_in(&[], options, program)
+    }
+
+    /// As `start`, with more variables in the environment.
+    pub(crate) fn start_in(environment: &[(&str, &str)], options: &str, program: &str) -> Job {
         let words = options.split_whitespace().chain([RANKS]).chain(program.split_whitespace());
-        Job::start_words(words, b"")
+        Job::spawn(environment, words, b"")
     }
 
     /// Starts `rma-run WORDS` and gives it `input`.
     pub(crate) fn start_words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, input: &[u8]) -> Job {
+        Job::spawn(&[], words, input)
+    }
+
+    fn spawn<W: AsRef<OsStr>>(
+        environment: &[(&str, &str)],
+        words: impl IntoIterator<Item = W>,
+        input: &[u8],
+    ) -> Job {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rma-run"));
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.env("RUST_BACKTRACE", "0");
+        command.env("RUST_BACKTRACE", "0").envs(environment.iter().copied());
         let begun = Instant::now();
         let mut child = command.spawn().expect("the launcher starts");
         let mut pipe = child.stdin.take().expect("piped");

@@ -169,7 +169,7 @@ impl Link {
                 Connection::Open(_) => return Ok(()),
                 Connection::Opening => {
                     drop(state);
-                    let slice = pause()?.min(FOLLOWER_SLICE);
+                    let slice = self.rest(pause)?.min(FOLLOWER_SLICE);
                     state = self.sleep(self.state(), slice);
                 }
                 Connection::None => break,
@@ -178,7 +178,18 @@ impl Link {
         self.refuse_gone()?;
         state.connection = Connection::Opening;
         drop(state);
-        let opened = connect(self.address, secret, from, to, pause);
+        // The other rank may be about to open its link to this one.
+        let mut rest = || {
+            let slice = pause()?;
+            Ok(match &self.driving {
+                Some(driving) => {
+                    driving.serve_always();
+                    driving.serve_before_sleep(slice)
+                }
+                None => slice,
+            })
+        };
+        let opened = connect(self.address, secret, from, to, &mut rest);
         let mut state = self.state();
         let outcome = match opened {
             Ok(stream) => {
@@ -197,6 +208,15 @@ impl Link {
         };
         self.changed.notify_all();
         outcome
+    }
+
+    /// Asks the pause, and serves others before the sleep that it allows if no agent does.
+    fn rest(&self, pause: Pause<'_>) -> Result<Duration> {
+        let slice = pause()?;
+        Ok(match &self.driving {
+            Some(driving) => driving.serve_before_sleep(slice),
+            None => slice,
+        })
     }
 
     /// Whether the connection was opened.
@@ -291,7 +311,7 @@ impl Link {
             let slice = match left < STAGED_MAX_BYTES {
                 true if streaming.0.is_zero() => return Ok(()),
                 true => streaming.0,
-                false => pause()?,
+                false => self.rest(pause)?,
             };
             let begun = Instant::now();
             let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
@@ -314,7 +334,7 @@ impl Link {
                 _ if left == 0 => return Ok(()),
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
-            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, self.rest(pause)?);
             self.refuse_cut(&stream, woken)?;
             self.read_available(&stream)?;
         }
@@ -351,7 +371,7 @@ impl Link {
             self.refuse_gone()?;
             drop(state);
             // Not while this thread reads for all: a caller's pause may ask something on this link, too.
-            let slice = pause()?;
+            let slice = self.rest(pause)?;
             let mut state = self.state();
             if state.replies.contains_key(&request) {
                 continue;

@@ -150,6 +150,7 @@ impl RawWindow {
     /// Ends the exposure if the expected origins have completed, and says whether it has ended.
     #[track_caller]
     pub(crate) fn poll_wait(&self, call: &'static str, expected: Expected) -> Result<bool> {
+        self.context.serve();
         let (number, count) = self.awaited(call, expected)?;
         match self.look_for_end(number, count) {
             None => Ok(false),
@@ -388,6 +389,7 @@ impl RawWindow {
     /// Whether a requested access has been admitted.
     #[track_caller]
     pub(crate) fn poll_start(&self, call: &'static str, target: Rank) -> Result<bool> {
+        self.context.serve();
         let at = self.check_rank(call, target)?;
         if self.targets[at].access.get() != Access::Asked || self.try_start(at).is_ok() {
             return Ok(true);

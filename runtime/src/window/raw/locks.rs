@@ -59,6 +59,7 @@ impl RawWindow {
         }
         // A lock of the own window protects loads and stores, which wait for nothing.
         if terms.is_late() && at != self.me {
+            self.refuse_without_agent(call, at)?;
             self.promise(at, Style::Lock(kind), terms);
             return Ok(());
         }
@@ -122,12 +123,26 @@ impl RawWindow {
         kind: LockKind,
         waits: bool,
     ) -> Result<()> {
+        self.refuse_without_agent(call, at)?;
         match self.lock_remote(call, at, kind.sharing(), waits)? {
             Ok(()) => {
                 self.hold(at, kind);
                 Ok(())
             }
             Err((refusal, holder)) => Err(self.lock_refused(call, refusal, holder).target(Rank(at as u32))),
+        }
+    }
+
+    /// Refuses the lock of a rank that would grant it and give it on only when it calls the runtime: others would wait for somebody
+    /// who has nothing to do with them.
+    #[track_caller]
+    fn refuse_without_agent(&self, call: &'static str, at: usize) -> Result<()> {
+        match self.targets[at].remote && self.context.polled().is_some() {
+            false => Ok(()),
+            true => {
+                let note = "RMA_AGENT is polling, and has to be auto for locks of ranks that share no memory";
+                Err(self.error(ErrorKind::NeedsAgent, call).target(Rank(at as u32)).note(note))
+            }
         }
     }
 

@@ -151,8 +151,9 @@ pub(crate) struct RawWindow {
     posted: Cell<bool>,
     /// This handle may have written by plain stores since its last atomic change of an element.
     undrained: Cell<bool>,
-    /// Calls pass the hook in `trace`.
+    /// Calls pass the long way through the hook: they are recorded, or serve others as no agent does.
     instrumented: Cell<bool>,
+    is_traced: Cell<bool>,
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one where there is one copy.
     private: *mut u8,
     /// What two copies need; `None` where there is one.
@@ -438,7 +439,7 @@ impl RawWindow {
                     unit: theirs.unit as usize,
                     reach: Cell::default(),
                     unmarked_reach: Cell::default(),
-                    watched: Cell::new(false),
+                    watched: Cell::new(context.polled().is_some()),
                     part: Cell::new(None),
                     marked: match theirs.copies {
                         0 | 1 => None,
@@ -507,7 +508,8 @@ impl RawWindow {
             taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
             undrained: Cell::new(false),
-            instrumented: Cell::new(false),
+            instrumented: Cell::new(context.polled().is_some()),
+            is_traced: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
             failed: Cell::new(false),
@@ -651,6 +653,10 @@ impl RawWindow {
         range: Option<Range<usize>>,
         location: &'static Location<'static>,
     ) {
+        self.context.serve();
+        if !self.is_traced.get() {
+            return;
+        }
         let mut events = self.events.borrow_mut();
         if events.len() < trace::EVENTS_MAX {
             events.push(trace::Event { call, window: self.id, caller: self.rank(), target, range, location });
@@ -659,6 +665,7 @@ impl RawWindow {
 
     pub(crate) fn start_trace(&self) {
         self.instrumented.set(true);
+        self.is_traced.set(true);
         self.targets.iter().for_each(|target| target.watch());
     }
 
