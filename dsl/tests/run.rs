@@ -111,6 +111,47 @@ fn coupled_rings_give_the_published_hashes() {
     }
 }
 
+/// A halo of one point that changes in every step, between ranks of one point each: what is read is what was sent last.
+// covers: REG-DSL-01 -- with the order of the accesses in the emitted text, below
+// covers: EX-REG-01 -- the form in the stencil language; tests/tests/registers.rs has those in Rust, and fortran-lint's
+// tests `seeds` and `gfortran` the Fortran programs
+#[test]
+fn a_point_that_another_rank_changes_is_read_anew() {
+    const STEPS: usize = 201;
+    let folder = folder();
+    for transport in ["local", "shm", "tcp"] {
+        let steps = format!("steps={STEPS}");
+        let arguments = ["-n", "2", "--transport", transport, "--set", &steps];
+        let lines = lines(&run(folder.path(), &source("handover"), &arguments));
+        for (step, line) in (1..=STEPS).zip(&lines) {
+            let first = if step % 2 == 1 { 777 } else { 999 };
+            assert_eq!(*line, format!("step={step} first={first}"), "{transport}");
+        }
+        assert_eq!(lines[STEPS], format!("steps {STEPS}"), "{transport}");
+    }
+}
+
+/// What is sent is packed before the fence that sends it, and what arrives is read after it, in a private epoch: nobody else can
+/// touch the bytes then, so the accesses need not be volatile.
+// covers: REG-DSL-01
+#[test]
+fn halos_are_read_after_the_fence_that_brings_them() {
+    let folder = folder();
+    let output = driver(folder.path()).args(["compile", "--emit", "rust"]).arg(source("handover")).output();
+    let emitted = text(&output.expect("the driver starts").stdout);
+    assert!(emitted.contains("#![forbid(unsafe_code)]"), "every access is one that the types allow");
+    let (_, exchange) = emitted.split_once("pub fn exchange(").expect("halos are exchanged by one function");
+    let (exchange, _) = exchange.split_once("\n    }\n").expect("it ends");
+    let places: Vec<usize> = [".pack(", "window.fence(", "epoch.put(", "window.local()", ".unpack("]
+        .iter()
+        .map(|access| exchange.find(access).unwrap_or_else(|| panic!("no {access} in {exchange}")))
+        .collect();
+    assert!(places.is_sorted(), "{exchange}");
+    for access in ["window.fence(", "window.local", ".unpack(", ".pack("] {
+        assert_eq!(exchange.matches(access).count(), 1, "{access} in {exchange}");
+    }
+}
+
 #[test]
 fn heat_agrees_with_the_reference() {
     agrees("heat2d", &[("n", "20")]);

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::panic::Location;
 
@@ -12,6 +13,12 @@ use crate::rank::Rank;
 
 /// The result of every call of this crate that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Tells the user something on standard error. One that takes nothing, as on a full disk, ends nobody: what has happened shows in
+/// the exit status all the same.
+pub(crate) fn say(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
+}
 
 /// How a rank was lost.
 ///
@@ -308,6 +315,7 @@ fn phrase(kind: ErrorKind) -> &'static str {
         ErrorKind::StaleNode => "names a node that has been deleted",
         ErrorKind::NotFound => "found nothing",
         ErrorKind::BadInfo => "was given a hint that it cannot read",
+        ErrorKind::NeedsAgent => "needs an agent that serves its target, and the job has none",
         ErrorKind::HeapFull => "found no free node",
         _ => "failed",
     }

@@ -18,6 +18,11 @@ pub enum Info {
     /// That access is granted at once. This saves waiting, never admission: a promise that does not hold is an error
     /// ([`ErrorKind::NotPosted`](crate::ErrorKind::NotPosted),
     /// [`ErrorKind::NoCheckConflict`](crate::ErrorKind::NoCheckConflict)) and nothing moves.
+    ///
+    /// Where the target's memory is mapped, the opening call tests the promise, and a lock is held. Elsewhere it saves messages,
+    /// too (RMA-INFO-05, RMA-LOCK-07): the opening call sends nothing, the target tests the promise when a transfer arrives, and
+    /// the error comes from the transfer, if that brings something back, or from the closing call. No lock is held there between
+    /// the transfers of an epoch. Memory that is attached later (`Window::dynamic`) is asked for in every case.
     NoCheck,
 }
 

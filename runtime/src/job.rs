@@ -17,6 +17,7 @@ use crate::transport::shm::arena::{Arena, Block};
 use crate::transport::shm::copier::CopyEngine;
 use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
+use crate::transport::tcp::frame::{Body, Frame, Kind, Malformed};
 use crate::transport::tcp::tally::{Count, Tally};
 use crate::transport::tcp::wire::Wire;
 
@@ -270,6 +271,18 @@ impl RankContext {
     /// How ranks are reached that share no memory with this one.
     pub(crate) fn wire(&self) -> Option<&Arc<Wire>> {
         self.wire.as_ref()
+    }
+
+    /// Does what a frame asks of a service of this rank, as if another one had sent it, for tests: gives the number of bytes of the
+    /// answer, or what is wrong with the frame.
+    pub(crate) fn receive(&self, from: Rank, request: u64, body: &[u8]) -> Result<usize, &'static str> {
+        let Some(wire) = &self.wire else { return Err("there are no connections") };
+        let frame = Frame { kind: Kind::Service, request, body: Body::new(body) };
+        let mut replies = Vec::new();
+        match wire.receive(from.0, frame, &mut replies) {
+            Ok(_) => Ok(replies.len()),
+            Err(Malformed(why)) => Err(why),
+        }
     }
 
     /// Whether the memory of a rank of the job is mapped here.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::error::{Error, ErrorKind, Evidence, Result, say};
 use crate::info::Policy;
 use crate::job::{MemoryModel, RankContext};
 use crate::launch::environment::{self, Network, Part, STATS};
@@ -242,6 +242,11 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// }
 /// ```
 ///
+/// Between ranks that share no memory, `RMA_AGENT` in the environment says who serves a rank's memory while it computes:
+/// `auto` or `thread`, which is the default, a thread that sleeps until something comes; `timer(10ms)` one that looks at ticks
+/// (RMA-PROG-08); `polling` nobody, so that requests wait for the rank's next call (RMA-PROG-04), and a lock is an error
+/// ([`ErrorKind::NeedsAgent`], RMA-PROG-07). `polling,poll_only_in_wait` is a fault for tests, with which ranks block each other.
+///
 /// # Errors
 /// An error that `body` returns is printed on standard error with its rank; the other ranks learn of it
 /// ([`Evidence::ReturnedError`], RMA-ERR-02), and the exit code is 1. After a panic it is 101, and 2 if the environment of the
@@ -256,7 +261,8 @@ pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
-        Part::Wired { rank, size, network } => join_wired(rank, size, &network, limit, settings.copy_engine),
+        Part::Wired { rank, size, network } => environment::agent(get)
+            .and_then(|mode| join_wired(rank, size, &network, (limit, mode), settings.copy_engine)),
         Part::Threads { size } => {
             let Settings { info, memory_model, copy_engine } = settings;
             return run_threads(&Job { ranks: size, limit, info, memory_model, copy_engine }, &body);
@@ -274,7 +280,7 @@ const STATUS_PANICKED: u8 = 101;
 
 /// Says that this process can be no rank.
 fn refuse(error: &Error) -> ExitCode {
-    eprintln!("error: {error}");
+    say(format_args!("error: {error}"));
     ExitCode::from(STATUS_NO_RANK)
 }
 
@@ -303,7 +309,7 @@ impl Joined {
     /// Ends the rank with an error. It is printed before the others learn of it, so that the cause stands above its
     /// consequences.
     fn fail(&self, error: &dyn Display) -> ExitCode {
-        eprintln!("rank {}: error: {error}", self.rank);
+        say(format_args!("rank {}: error: {error}", self.rank));
         self.end(Evidence::ReturnedError);
         ExitCode::from(STATUS_FAILED)
     }
@@ -350,7 +356,7 @@ fn join_wired(
     rank: u32,
     size: u32,
     network: &Network,
-    limit: Option<Duration>,
+    (limit, mode): (Option<Duration>, agent::Mode),
     copy_engine: CopyEngine,
 ) -> Result<Joined> {
     let failed = |kind, note: String| Error::new(kind, JOINING).caller(Rank(rank)).note(note);
@@ -412,7 +418,7 @@ fn join_wired(
             liveness::end(&ends, lost, evidence);
         }
     };
-    agent::start(&wire, door, joined.decoder, Box::new(on_lost)).map_err(system)?;
+    agent::start(&wire, door, joined.decoder, Box::new(on_lost), mode).map_err(system)?;
     Ok(Joined { segment, rank: Rank(rank), parent, wire: Some(wire), hub: Some(hub) })
 }
 
@@ -457,7 +463,7 @@ fn run_rank<E: Display>(
 /// Says what the rank has sent, received and waited for, if that was asked for.
 fn say_traffic(context: &RankContext) {
     if std::env::var_os(STATS).is_some_and(|value| value == "1") {
-        eprintln!("rank {}: {}", context.job_rank(), context.traffic());
+        say(format_args!("rank {}: {}", context.job_rank(), context.traffic()));
     }
 }
 
@@ -485,13 +491,13 @@ fn run_threads<E: Display>(job: &Job, body: &(dyn Fn(&Team) -> Result<(), E> + S
     let outcome = job.try_spawn(|team| {
         let result = body(team);
         say_traffic(team.context());
-        result.map_err(|error| eprintln!("rank {}: error: {error}", team.rank()))
+        result.map_err(|error| say(format_args!("rank {}: error: {error}", team.rank())))
     });
     match outcome {
         Ok(ranks) if ranks.iter().all(Result::is_ok) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(STATUS_FAILED),
         Err(error) => {
-            eprintln!("error: {error}");
+            say(format_args!("error: {error}"));
             ExitCode::from(match error.kind() {
                 ErrorKind::PeerLost => STATUS_PANICKED,
                 ErrorKind::Launch => STATUS_NO_RANK,

@@ -4,11 +4,11 @@
 
 mod common;
 
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{
-    Job, RANKS, SOON, assert_all_lost, assert_gone, assert_nothing_left, rounds, run, signal, some_number,
+    Job, RANKS, SOON, assert_all_lost, assert_gone, assert_killed, assert_nothing_left,
+    assert_within_a_second, kill, rounds, run, signal, some_rounds, wake,
 };
 
 const KIND: [&str; 2] = ["shm", "local"];
@@ -16,39 +16,22 @@ const KIND: [&str; 2] = ["shm", "local"];
 #[test]
 fn a_killed_rank_is_named_with_its_signal() {
     let mut latencies = Vec::new();
-    for round in 0..rounds() {
+    for round in 0..rounds(4) {
         for victim in 0..3 {
             let mut job = Job::start("-n 3", "forever");
             let launcher = job.id();
             let processes = job.processes(3);
-            // A point somewhere in thousands of barriers: before, in or after the victim's arrival.
-            thread::sleep(Duration::from_micros(some_number(round * 3 + victim) % 20_000));
-            let killed = Instant::now();
-            signal(processes[victim as usize], "KILL");
-            for _ in 0..2 {
-                job.wait_line("got");
-            }
-            latencies.push(killed.elapsed());
+            // Before, in or after the victim's arrival at a barrier.
+            some_rounds(round * 3 + victim);
+            latencies.push(kill(&mut job, processes[victim as usize], 2));
             let ended = job.end();
             assert_all_lost(&ended, 3, victim, "Signalled(9)");
-            assert_eq!(ended.code(), Some(128 + 9), "{ended:#?}");
             ended.says(&format!("rma-run: rank {victim} (process {})", processes[victim as usize]));
             ended.says("was killed by signal 9 (SIGKILL)");
-            assert_gone(&processes, Duration::ZERO);
-            assert_nothing_left(launcher);
+            assert_killed(&ended, launcher, &processes);
         }
     }
     assert_within_a_second(latencies);
-}
-
-/// Asserts what the requirements ask of the runtime, and not of a machine that is busy with other things: most are
-/// told within a second, and nobody waits for a limit.
-#[track_caller]
-fn assert_within_a_second(mut latencies: Vec<Duration>) {
-    latencies.sort_unstable();
-    let (median, slowest) = (latencies[latencies.len() / 2], latencies[latencies.len() - 1]);
-    println!("told of {} deaths: median {median:?}, slowest {slowest:?}", latencies.len());
-    assert!(median < Duration::from_secs(1) && slowest < SOON, "{latencies:?}");
 }
 
 #[test]
@@ -67,7 +50,7 @@ fn a_stopped_rank_stalls_the_others_and_may_wake() {
         );
         assert!(line.contains("is stopped"), "{line}");
     }
-    signal(processes[1], "CONT");
+    wake(processes[1]);
     let ended = job.end();
     // The others have left with an error meanwhile, or their leaving is seen through the broken team. A rank that is too
     // slow to say so within the launcher's grace time is ended.

@@ -10,7 +10,7 @@ mod common;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Job, SOON, assert_gone, assert_nothing_left, is_full, signal, some_number};
+use common::{Job, SOON, assert_gone, assert_nothing_left, is_full, signal, some_number, wake};
 
 const TRANSPORTS: [&str; 3] = ["--transport shm", "--transport tcp", "--ranks-per-node 2"];
 
@@ -91,7 +91,7 @@ fn strike(fault: Fault, transport: &str, ranks: u32, victim: u32, delay: Duratio
         Fault::Stop => {
             signal(processes[victim as usize], "STOP");
             job.wait_lines(" got ", survivors);
-            signal(processes[victim as usize], "CONT");
+            wake(processes[victim as usize]);
         }
         Fault::KillLauncher => signal(launcher, "KILL"),
         Fault::EndJob => signal(launcher, "TERM"),

@@ -260,6 +260,30 @@ fn a_job_whose_reader_has_gone_runs_on() {
 }
 
 #[test]
+fn output_that_nothing_takes_is_an_error() {
+    // A device that is always full.
+    let cases = [
+        ("lines 3", ">", 1),
+        ("lines 3", "2>", 0),
+        ("fail 1", ">", 1),
+        ("exit 0 7", ">", 7),
+        ("exit 0 7", "2>", 7),
+    ];
+    for (ranks, stream, status) in cases {
+        let script = format!("{} -n 2 {RANKS} {ranks} {stream} /dev/full", env!("CARGO_BIN_EXE_rma-run"));
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{script}: {output:?}");
+        if stream == ">" {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                said.contains("rma-run: output of the ranks is lost: standard output: No space left"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_ignored_signal_stays_ignored() {
     let script = format!("trap '' HUP; exec {} -n 1 {RANKS} echo", env!("CARGO_BIN_EXE_rma-run"));
     let mut command = Command::new("sh");

@@ -4,24 +4,17 @@
 
 mod common;
 
-use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Job, SOON, assert_gone, assert_nothing_left, signal};
+use common::{
+    Job, SOON, assert_gone, assert_killed, assert_nothing_left, assert_within_a_second, kill, rounds, signal,
+    some_rounds, wake,
+};
 
 const NETWORKS: [&str; 3] = ["--transport shm", "--transport tcp", "--ranks-per-node 2"];
 const FAMILIES: [&str; 4] = ["plain", "progressive", "collective", "direct"];
-
-/// How often ranks are killed, and how often stopped. The long runs ask for hundreds by `RMA_TEST_KILLS`.
-fn rounds() -> u32 {
-    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(12)
-}
-
-/// A number that differs from call to call.
-fn some_number(seed: u32) -> u64 {
-    let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    (u64::from(clock.subsec_nanos()) ^ u64::from(seed)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
-}
+/// How often a rank is killed: on every network in every family.
+const KILLS: u32 = 12;
 
 /// Every network with every family.
 fn kinds(round: u32) -> (&'static str, &'static str, u32) {
@@ -31,19 +24,14 @@ fn kinds(round: u32) -> (&'static str, &'static str, u32) {
 #[test]
 fn a_killed_rank_ends_every_offer() {
     let mut latencies = Vec::new();
-    for round in 0..rounds() {
+    for round in 0..rounds(KILLS) {
         let (network, family, victim) = kinds(round);
         let mut job = Job::start(&format!("-n 3 {network}"), &format!("offers {family}"));
         let launcher = job.id();
         let processes = job.processes(3);
-        // A point somewhere in hundreds of exchanges: before, in or after a copy, with or without a lock.
-        thread::sleep(Duration::from_micros(some_number(round) % 20_000));
-        let killed = Instant::now();
-        signal(processes[victim as usize], "KILL");
-        for _ in 0..2 {
-            job.wait_line("got");
-        }
-        latencies.push(killed.elapsed());
+        // Before, in or after a copy, with or without a lock.
+        some_rounds(round);
+        latencies.push(kill(&mut job, processes[victim as usize], 2));
         let ended = job.end();
         // A survivor may be told by one that has already ended with its own error.
         assert_eq!(ended.lines("got PeerLost").len(), 2, "{network} {family}: {ended:#?}");
@@ -51,25 +39,20 @@ fn a_killed_rank_ends_every_offer() {
             !ended.lines(&format!("lost Some(Rank({victim}))")).is_empty(),
             "{network} {family}: {ended:#?}"
         );
-        assert_eq!(ended.code(), Some(128 + 9), "{ended:#?}");
-        assert_gone(&processes, Duration::ZERO);
-        assert_nothing_left(launcher);
+        assert_killed(&ended, launcher, &processes);
     }
-    latencies.sort_unstable();
-    let (median, slowest) = (latencies[latencies.len() / 2], latencies[latencies.len() - 1]);
-    println!("told of {} deaths: median {median:?}, slowest {slowest:?}", latencies.len());
-    assert!(median < Duration::from_secs(1) && slowest < SOON, "{latencies:?}");
+    assert_within_a_second(latencies);
 }
 
 #[test]
 fn a_stopped_rank_stalls_every_offer() {
-    for round in 0..rounds().div_ceil(3) {
+    for round in 0..rounds(KILLS).div_ceil(3) {
         // Each network with another family.
         let (network, family) = (NETWORKS[round as usize % 3], FAMILIES[(round + 3) as usize % 4]);
         let mut job = Job::start(&format!("-n 3 --timeout 1 {network}"), &format!("offers {family}"));
         let launcher = job.id();
         let processes = job.processes(3);
-        thread::sleep(Duration::from_micros(some_number(round) % 20_000));
+        some_rounds(round);
         let stopped = Instant::now();
         signal(processes[1], "STOP");
         let first = job.wait_line("got");
@@ -78,7 +61,7 @@ fn a_stopped_rank_stalls_every_offer() {
         println!("{network} {family}: ended {took:?} after the stop: {first}");
         assert!(first.contains("got Stalled"), "{network} {family}: {first}");
         assert!(took < SOON, "{network} {family}: {took:?}");
-        signal(processes[1], "CONT");
+        wake(processes[1]);
         let ended = job.end();
         assert_eq!(ended.code(), Some(1), "{ended:#?}");
         assert_gone(&processes, Duration::ZERO);

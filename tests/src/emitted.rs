@@ -19,17 +19,20 @@ pub enum Lto {
 
 /// Compiles a program of `fixtures/` and returns its path.
 pub fn build(program: &str, level: u8, lto: Lto) -> PathBuf {
-    // Tests of one file run side by side and may want the same program: each has its own.
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let output = target().join(format!("{program}-{level}-{lto:?}-{number}").to_lowercase());
+    let output = target().join(format!("{program}-{level}-{lto:?}-{}", number()).to_lowercase());
     rustc(program, level, lto, &["-o", &output.to_string_lossy()]);
     output
 }
 
+/// Tests of one file run side by side and may want the same program: each has its own.
+fn number() -> u32 {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
 /// Compiles a program of `fixtures/` for reading: its text in a language of the compiler, `llvm-ir` or `asm`.
 pub fn text(program: &str, language: &str) -> String {
-    let output = target().join(format!("{program}.{language}"));
+    let output = target().join(format!("{program}-{}.{language}", number()));
     let emit = format!("--emit={language}={}", output.display());
     rustc(program, 3, Lto::Off, &[&emit, "-Ccodegen-units=1"]);
     std::fs::read_to_string(output).expect("the compiler wrote the text")

@@ -54,6 +54,22 @@ fn optimised_code_keeps_every_access_between_its_calls() {
     );
 }
 
+/// The program of the hazard with calls: tests/registers.rs looks at its values.
+// covers: RMA-REG-01
+#[test]
+fn what_is_loaded_after_a_fence_is_loaded_there() {
+    let ir = text("emitted-code", "llvm-ir");
+    let lines = ir_of(&ir, "load_after_fence");
+    // The fence is not looked into, and the accesses on its two sides are assembly that has effects.
+    let store = at(&lines, "void asm sideeffect", 0);
+    let fence = at(&lines, "@\"_ZN3rma6window3raw6fences", store);
+    let load = at(&lines, "i64 asm sideeffect", fence);
+    assert!(lines[store].contains("i64 999"), "{}", lines[store]);
+    assert_eq!(count(&lines, "void asm sideeffect"), 1, "{}", lines.join("\n"));
+    assert_eq!(count(&lines, "i64 asm sideeffect"), 1, "{}", lines.join("\n"));
+    assert!(lines[..load].iter().any(|line| line.contains("phi i64")), "in a loop");
+}
+
 #[test]
 fn the_loop_of_a_private_epoch_is_vectorised() {
     let packed = if cfg!(target_arch = "x86_64") {

@@ -99,11 +99,13 @@ pub enum ErrorKind {
     HeapFull,
     /// A hint of an info value is malformed.
     BadInfo,
+    /// The call needs somebody who serves its target, and the job has nobody.
+    NeedsAgent,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of the list.
-    pub const ALL: [ErrorKind; 46] = [
+    pub const ALL: [ErrorKind; 47] = [
         ErrorKind::RankOutOfRange,
         ErrorKind::OutOfBounds,
         ErrorKind::WindowFreed,
@@ -150,6 +152,7 @@ impl ErrorKind {
         ErrorKind::NotFound,
         ErrorKind::HeapFull,
         ErrorKind::BadInfo,
+        ErrorKind::NeedsAgent,
     ];
 }
 

@@ -76,7 +76,8 @@ impl<T: Element> Window<T> {
     }
 
     /// As [`lock`](Window::lock), with what the caller knows. Under [`Info::NoCheck`](crate::Info::NoCheck) the lock is tried
-    /// once, and may nest in another of the same rank; under [`Info::Weak`](crate::Info::Weak) it may be taken later, in a
+    /// once, by each transfer for itself if the target shares no memory with this rank, and may nest in another of the same rank;
+    /// under [`Info::Weak`](crate::Info::Weak) it may be taken later, in a
     /// transfer or in the unlock.
     ///
     /// # Errors

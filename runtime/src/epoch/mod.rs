@@ -193,7 +193,8 @@ macro_rules! transfers {
             crate::epoch::Request::new(self.raw(), target, put, origin)
         }
 
-        /// As `get`, into a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RGET).
+        /// As `get`, into a buffer that the request owns until [`wait`](crate::Request::wait) gives it back (RGET). If Fortran
+        /// code reaches the buffer, too, `docs/registers.md` says how to declare it there.
         ///
         /// # Errors
         /// As for `put`, with the buffer.
@@ -326,7 +327,8 @@ macro_rules! transfers {
 /// The get into a lent buffer, which only scopes have: a guard could be leaked with the buffer still lent.
 macro_rules! get_into_buffers {
     ($scope:lifetime) => {
-        /// Copies elements from a target's window into a buffer, which can't be touched before the epoch has ended.
+        /// Copies elements from a target's window into a buffer, which can't be touched before the epoch has ended. If Fortran
+        /// code reaches the buffer, too, `docs/registers.md` says how to declare it there.
         ///
         /// # Errors
         /// As for `put`.

@@ -192,12 +192,13 @@ impl<T: Element> Window<T> {
     /// may return before the target has posted, and what the program does beside the transfers of the epoch waits for
     /// neither start nor complete.
     ///
-    /// Under [`Info::NoCheck`](crate::Info::NoCheck) there is one test and no wait; under [`Info::Weak`](crate::Info::Weak)
+    /// Under [`Info::NoCheck`](crate::Info::NoCheck) there is no wait, and one test that the target is posted, here or, without
+    /// shared memory, at the target when a transfer or the complete arrives; under [`Info::Weak`](crate::Info::Weak)
     /// the wait may come later, in a transfer or in the closing call.
     ///
     /// # Errors
     /// `StartNested` if an access to the target is open; `MixedSync` inside a fence phase or with the target's lock held;
-    /// under `NoCheck` `NotPosted` and `NotInGroup`; `RankOutOfRange`, `PeerLost`, `Stalled`, `Poisoned`; `WindowFreed` if the
+    /// under `NoCheck` `NotPosted` and `NotInGroup`, which may come from a later call of the epoch; `RankOutOfRange`, `PeerLost`, `Stalled`, `Poisoned`; `WindowFreed` if the
     /// target has dropped the window; `BadInfo` for a malformed hint.
     #[track_caller]
     pub fn start(&self, target: Rank, info: impl Into<Hints>) -> Result<Access<'_, T>> {

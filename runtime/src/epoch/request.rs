@@ -43,7 +43,10 @@ pub struct WaitRequest<'w, T: Element> {
 impl<T: Element> Window<T> {
     /// Asks for an access to a target and does not wait for it (ISTART in the seeds' alternatives).
     ///
-    /// Under [`Info::NoCheck`](crate::Info::NoCheck) it is granted or refused at once; the other values are the same here.
+    /// Under [`Info::NoCheck`](crate::Info::NoCheck) it does not wait, as [`start`](Window::start) under it; the other values are the same here.
+    ///
+    /// Rust code may use its own part of the window meanwhile, by the calls that the window allows; what Fortran code has to
+    /// declare that reaches the same memory is in `docs/registers.md`.
     ///
     /// ```
     /// use rma::{Info, Origins, Rank, Window};
@@ -110,7 +113,8 @@ impl<T: Element> Drop for StartRequest<'_, T> {
 }
 
 impl<'w, T: Element> Exposure<'w, T> {
-    /// Asks for the end of the exposure and does not wait for it.
+    /// Asks for the end of the exposure and does not wait for it. Until it has come others may write to the own part: what
+    /// Fortran code has to declare that reaches the same memory is in `docs/registers.md`.
     ///
     /// # Errors
     /// `WaitWithoutPost` for [`Expected::All`] without a group; `CountExceeded` for more than can come.

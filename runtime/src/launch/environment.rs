@@ -9,6 +9,7 @@ use crate::info::Policy;
 use crate::job::MemoryModel;
 use crate::transport::shm::copier::CopyEngine;
 use crate::transport::shm::layout::RANKS_MAX;
+use crate::transport::tcp::agent::Mode;
 use crate::transport::tcp::handshake::Secret;
 
 pub(crate) const RANK: &str = "RMA_RANK";
@@ -31,6 +32,9 @@ pub(crate) const COPY_ENGINE: &str = "RMA_COPY_ENGINE";
 
 /// Whether ranks say at their end what they have sent and received. It says nothing about the job, so the launcher hands it on.
 pub(crate) const STATS: &str = "RMA_STATS";
+
+/// How others are served while the rank computes. It says nothing about the job, so the launcher hands it on.
+pub(crate) const AGENT: &str = "RMA_AGENT";
 
 /// Every variable, so that the launcher can start ranks without those of an outer job.
 pub(crate) const ALL: [&str; 8] = [RANK, SIZE, RENDEZVOUS, TIMEOUT, TRANSPORT, SECRET, NODE, BIND];
@@ -163,8 +167,9 @@ pub(crate) fn read(get: impl Fn(&str) -> Option<OsString>) -> Result<(Part, Opti
                     .into_iter()
                     .filter_map(|(name, missing)| missing.then_some(name))
                     .collect();
+            let verb = if missing.len() == 1 { "is" } else { "are" };
             return Err(wrong(format!(
-                "{} is missing, while others of its kind are set",
+                "{} {verb} missing, while others of the kind are set",
                 missing.join(" and ")
             )));
         }
@@ -212,6 +217,20 @@ pub(crate) fn info_policy(get: impl Fn(&str) -> Option<OsString>) -> Result<Poli
     match text.to_str() {
         None => Err(wrong(format!("{INFO} is {text:?}, which is no text"))),
         Some(text) => Policy::parse(text).map_err(|why| wrong(format!("{INFO} is '{text}': {why}"))),
+    }
+}
+
+/// Reads how others are served while the rank computes.
+///
+/// # Errors
+/// `Launch` for a text that names no such way.
+pub(crate) fn agent(get: impl Fn(&str) -> Option<OsString>) -> Result<Mode> {
+    match get(AGENT) {
+        None => Ok(Mode::default()),
+        Some(text) => match text.to_str() {
+            None => Err(wrong(format!("{AGENT} is {text:?}, which is no text"))),
+            Some(text) => Mode::parse(text).map_err(|why| wrong(format!("{AGENT} is '{text}': {why}"))),
+        },
     }
 }
 

@@ -63,17 +63,17 @@ impl Lines {
 struct Sink<W> {
     stream: W,
     mid_line: bool,
-    /// False once nobody reads the stream any more: what ranks write to it is dropped, and they run on.
-    open: bool,
+    /// Why the stream takes nothing any more: what ranks write to it is dropped, and they run on.
+    closed: Option<io::Error>,
 }
 
 impl<W: Write> Sink<W> {
     fn new(stream: W) -> Sink<W> {
-        Sink { stream, mid_line: false, open: true }
+        Sink { stream, mid_line: false, closed: None }
     }
 
     fn write(&mut self, lines: &[u8]) {
-        if lines.is_empty() || !self.open {
+        if lines.is_empty() || self.closed.is_some() {
             return;
         }
         let separator: &[u8] = match self.mid_line {
@@ -81,8 +81,18 @@ impl<W: Write> Sink<W> {
             false => b"",
         };
         let text = [separator, lines].concat();
-        self.open = self.stream.write_all(&text).and_then(|()| self.stream.flush()).is_ok();
+        self.closed = self.stream.write_all(&text).and_then(|()| self.stream.flush()).err();
         self.mid_line = !lines.ends_with(b"\n");
+    }
+
+    /// Whether all was written that somebody wanted to read: a reader that has gone wants no more.
+    fn finish(self, name: &str) -> io::Result<()> {
+        match self.closed {
+            Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(io::Error::new(error.kind(), format!("{name}: {error}")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -130,6 +140,9 @@ impl Output {
 
     /// Forwards until every rank has closed its ends. Once all ranks have ended, a stranger that holds a pipe open
     /// is listened to only as long as it goes on talking.
+    ///
+    /// # Errors
+    /// What kept the launcher from passing output on, as a full disk.
     pub(super) fn forward(mut self) -> io::Result<()> {
         let mut out = Sink::new(io::stdout().lock());
         let mut err = Sink::new(io::stderr());
@@ -170,7 +183,7 @@ impl Output {
                 open
             });
         }
-        Ok(())
+        out.finish("standard output").and(err.finish("standard error"))
     }
 }
 

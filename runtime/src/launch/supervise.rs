@@ -22,7 +22,7 @@ use super::environment::{
 };
 use super::output::{Output, Over, forward_input};
 use super::{Launch, Stats, Tags, Transport};
-use crate::error::{Error, ErrorKind, Evidence, Result};
+use crate::error::{Error, ErrorKind, Evidence, Result, say};
 use crate::liveness;
 use crate::sys::process::prepare_rank;
 use crate::sys::signal::{Signals, is_ignored};
@@ -63,7 +63,7 @@ pub fn launch(launch: &Launch) -> u8 {
     match Launcher::start(launch) {
         Ok(launcher) => launcher.supervise(),
         Err(refusal) => {
-            eprintln!("rma-run: {}", refusal.message);
+            say(format_args!("rma-run: {}", refusal.message));
             refusal.status
         }
     }
@@ -182,8 +182,8 @@ struct Launcher {
     signals: Signals,
     ground: Ground,
     processes: Vec<Process>,
-    /// Told when all output has been written.
-    output: mpsc::Receiver<()>,
+    /// Told when all output has been written, or why some of it is lost.
+    output: mpsc::Receiver<io::Result<()>>,
     over: Over,
 }
 
@@ -269,12 +269,8 @@ impl Launcher {
             }
         }
         thread::Builder::new().name("output".to_owned()).spawn(move || {
-            match pipes.forward() {
-                Ok(()) => {}
-                Err(error) => eprintln!("rma-run: output of the ranks is lost: {error}"),
-            }
             // The receiver is gone if the launcher has given up waiting.
-            let _ = done.send(());
+            let _ = done.send(pipes.forward());
         })?;
         Ok(launcher)
     }
@@ -374,16 +370,28 @@ impl Launcher {
         }
         self.over.tell();
         // The reader of the output may be slow, so this can take any time; a signal cuts it short.
-        while self.output.recv_timeout(OUTPUT_SLICE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let written = loop {
+            match self.output.recv_timeout(OUTPUT_SLICE) {
+                Ok(written) => break written,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break Ok(()),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
             match self.signals.next() {
                 Some(number) if ENDING_SIGNALS.contains(&number) => {
                     ending_signal.get_or_insert(number);
-                    break;
+                    break Ok(());
                 }
                 _ => {}
             }
+        };
+        let status = self.conclude(first_failed, ending_signal, &overstayed);
+        match written {
+            Ok(()) => status,
+            Err(error) => {
+                say(format_args!("rma-run: output of the ranks is lost: {error}"));
+                if status == 0 { STATUS_LAUNCHER } else { status }
+            }
         }
-        self.conclude(first_failed, ending_signal, &overstayed)
     }
 
     /// Waits for a signal, the end of a process or the deadline; gives the processes that have ended.
@@ -443,14 +451,14 @@ impl Launcher {
     /// Says what went wrong, and gives the exit status of the job.
     fn conclude(&self, first_failed: Option<usize>, ending_signal: Option<i32>, overstayed: &[usize]) -> u8 {
         for index in overstayed {
-            eprintln!("rma-run: {} did not end by itself and was ended", self.name(*index));
+            say(format_args!("rma-run: {} did not end by itself and was ended", self.name(*index)));
         }
         // A rank that noted its own failure may be reaped after one that failed because of it.
         let noted = self.ground.first_failure();
         let noted = noted.map(|rank| rank as usize).filter(|&index| !self.status(index).success());
         let cause = match (ending_signal, noted.or(first_failed)) {
             (Some(number), _) => {
-                eprintln!("rma-run: the job was ended by signal {number} ({})", signal_name(number));
+                say(format_args!("rma-run: the job was ended by signal {number} ({})", signal_name(number)));
                 return 128_u8.saturating_add(number as u8);
             }
             (None, None) => return 0,
@@ -469,15 +477,15 @@ impl Launcher {
                     _ => "find out who sent it",
                 };
                 let signal = signal_name(number);
-                eprintln!(
+                say(format_args!(
                     "rma-run: {name} was killed by signal {number} ({signal}) and the job has ended; {advice}"
-                );
+                ));
                 128_u8.saturating_add(number as u8)
             }
             (Some(code), None) => {
-                eprintln!(
+                say(format_args!(
                     "rma-run: {name} exited with status {code} and the job has ended; its own message is above"
-                );
+                ));
                 u8::try_from(code).unwrap_or(STATUS_LAUNCHER)
             }
             (None, None) => STATUS_LAUNCHER,

@@ -1,6 +1,7 @@
 //! Waiting: spin, yield, sleep; end on a death or on the time limit. Never holds a lock while it waits.
 
 use std::panic::Location;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,6 +12,7 @@ use crate::job::RankContext;
 use crate::rank::{Members, Rank};
 use crate::sync::event::Event;
 use crate::sys;
+use crate::transport::tcp::driving::Driving;
 use crate::transport::tcp::frame::Body;
 use crate::transport::tcp::link::Cut;
 
@@ -154,7 +156,10 @@ impl RankContext {
                 return Ok(value);
             }
             match watch.look_from(looked_ns) {
-                Ok(slice) => event.sleep(ticket, Some(slice)),
+                Ok(slice) => match self.polled() {
+                    None => event.sleep(ticket, Some(slice)),
+                    Some(driving) => driving.sleep(slice),
+                },
                 Err(error) => {
                     return match (error.kind(), ready()) {
                         // What a lost rank did before it ended counts.
@@ -163,6 +168,19 @@ impl RankContext {
                     };
                 }
             }
+        }
+    }
+
+    /// The sockets of this rank, if it has some and no agent.
+    pub(crate) fn polled(&self) -> Option<&Driving> {
+        self.wire()?.driving().map(Arc::as_ref).filter(|driving| !driving.has_agent())
+    }
+
+    /// Does what other ranks have asked for, if no agent does: at the beginning of a call.
+    #[inline]
+    pub(crate) fn serve(&self) {
+        if let Some(driving) = self.polled() {
+            driving.serve();
         }
     }
 
@@ -221,7 +239,10 @@ impl RankContext {
             match super::evidence(self.segment(), job_rank.0) {
                 None if self.wire().is_none() || self.launcher_is_gone() => return None,
                 None if EVIDENCE_GRACE < begun.elapsed() => return None,
-                None => thread::sleep(EVIDENCE_SLICE),
+                None => match self.polled() {
+                    None => thread::sleep(EVIDENCE_SLICE),
+                    Some(driving) => driving.sleep(EVIDENCE_SLICE),
+                },
                 known => return known,
             }
         }
@@ -428,7 +449,7 @@ impl RankContext {
         let (mine, theirs) = (process(me), process(peer));
         if mine != theirs {
             // The agent is a thread that comes to no call.
-            let threads = 1 + u32::from(self.wire().is_some());
+            let threads = 1 + u32::from(self.wire().is_some() && self.polled().is_none());
             return [mine, theirs].iter().any(|&process| sys::process::threads(process) != Some(threads));
         }
         let segment = self.segment();

@@ -23,6 +23,7 @@ use super::posts::Outlets;
 use super::raw::{Ends, carry, check, node_place};
 use super::remote::Remote;
 use super::rounds::{Nodes, Rounds};
+use super::seats::Scopes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::job::RankContext;
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
@@ -65,8 +66,7 @@ pub(crate) struct Hub {
     pub(super) remote: Option<Remote>,
     pub(super) rounds: Mutex<HashMap<(u64, u64), Rounds>>,
     nodes: Mutex<Nodes>,
-    /// Teams and tags with an open scope. There are few at a time.
-    pub(super) scopes: Mutex<Vec<(u64, u64)>>,
+    pub(super) scopes: Scopes,
     /// A wait of this rank has failed, and no other one has begun. A hint for cleaning up, so threads may share it.
     pub(super) has_failed: AtomicBool,
     pub(super) outlets: Outlets,
@@ -159,7 +159,7 @@ impl Hub {
             remote,
             rounds: Mutex::default(),
             nodes: Mutex::default(),
-            scopes: Mutex::default(),
+            scopes: Scopes::new(),
             has_failed: AtomicBool::new(false),
             outlets: Outlets::new(segment.size()),
             is_roomy: segment.size() as usize <= thread::available_parallelism().map_or(1, usize::from),
@@ -430,18 +430,22 @@ impl<'a> Locked<'a> {
         heads: &Heads,
         ends: Ends<'_>,
     ) -> Result<u64, Found> {
-        let (hub, offer) = (self.hub, self.hub.offer(offer));
+        match self.fault(offer, family, kinds, heads) {
+            Some(found) => Err(found),
+            None => Ok(carry(&self.hub.segment, self.hub.engine, self.hub.offer(offer), heads, ends)),
+        }
+    }
+
+    /// What is wrong with an event for an offer.
+    pub(super) fn fault(&self, offer: u64, family: Family, kinds: u32, heads: &Heads) -> Option<Found> {
+        let offer = self.hub.offer(offer);
         // Only a collective round meets an event that it does not allow.
         let allowed = offer.kinds.load(Ordering::Relaxed);
         let bytes = offer.bytes.load(Ordering::Relaxed);
         let refused = family == Family::Collective && kinds & !allowed != 0;
-        let fault = match refused {
+        match refused {
             true => Some(Found { fault: Fault::Kind, start: 0, end: 0, bytes }),
             false => check(offer, heads),
-        };
-        match fault {
-            Some(found) => Err(found),
-            None => Ok(carry(&hub.segment, hub.engine, offer, heads, ends)),
         }
     }
 

@@ -10,7 +10,7 @@ use super::posts::Post;
 use super::queue::{At, CHAINS, EVENTS, FAULTS, Issued, OpenChain, Waiting};
 use super::raw::{Ends, Side, node_bytes, node_place};
 use super::scope::{Call, Join, Scope};
-use super::source::{Destination, Part, Source, Wrong};
+use super::source::{Bring, Destination, Part, Source, Wrong};
 use super::wait::{Own, is_end_in_order, wait};
 use crate::error::{Error, ErrorKind, Result};
 use crate::liveness;
@@ -35,8 +35,14 @@ impl<'scope> Scope<'scope, '_> {
         section: Section<'_>,
         join: Join,
     ) -> Result<()> {
-        let aimed = origin.bring().and_then(|side| side.aim(Way::Put, section));
-        self.add(call, target, aimed, join)
+        let side = origin.bring();
+        if let (Ok(row), Section::From(start), Join::Last) = (side.as_ref().map(Bring::row), &section, join)
+            && let Some(place) = row
+            && self.post(call, target, place, *start as u64)?
+        {
+            return Ok(());
+        }
+        self.add(call, target, side.and_then(|side| side.aim(Way::Put, section)), join)
     }
 
     pub(super) fn get_part(
@@ -76,13 +82,7 @@ impl<'scope> Scope<'scope, '_> {
         aimed: Result<(Part<'scope>, bool), Wrong>,
         join: Join,
     ) -> Result<()> {
-        let (mut part, mismatched) = self.aim(call, target, aimed)?;
-        if join == Join::Last && !mismatched {
-            part = match self.post(call, target, part)? {
-                None => return Ok(()),
-                Some(part) => part,
-            };
-        }
+        let (part, mismatched) = self.aim(call, target, aimed)?;
         let mut issued = self.issued();
         let thread = issued.thread();
         let is_same = |chain: &OpenChain<'_>| {
@@ -132,6 +132,7 @@ impl<'scope> Scope<'scope, '_> {
         mismatched: bool,
         is_ready: bool,
     ) -> Result<()> {
+        self.by.context.serve();
         let heads = Heads { parts: parts.iter().map(|part| part.head.clone()).collect(), mismatched };
         let key = self.key(call.family);
         let job_rank = self.by.members.job_rank(target);

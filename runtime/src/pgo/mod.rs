@@ -74,6 +74,7 @@ mod raw;
 mod remote;
 mod rounds;
 mod scope;
+mod seats;
 mod source;
 mod standing;
 mod wait;
@@ -169,6 +170,7 @@ impl From<u64> for Count {
 
 impl<'t> Caller<'t> {
     fn of(team: &'t Team) -> Caller<'t> {
+        team.context().serve();
         Caller::new(team.context(), team.members())
     }
 }
@@ -206,7 +208,8 @@ pub fn offerc<B: Offerable>(team: &Team, tag: u64, over: Over<B>) -> Result<Stat
     scope(team, tag, |scope| scope.collective(over, location))
 }
 
-/// Offers a buffer and returns at once with a request that owns the buffer: IOFFER.
+/// Offers a buffer and returns at once with a request that owns the buffer: IOFFER. If Fortran code reaches the buffer, too,
+/// `docs/registers.md` says how to declare it there.
 ///
 /// # Errors
 /// `BadEvents`, `BadDispUnit`, `RankOutOfRange`; `System` if memory is short; `Stalled`, `PeerLost`.
@@ -221,7 +224,8 @@ pub fn ioffer<B: Offerable>(
 }
 
 /// As [`ioffer`], for the progressive family: events are served although the target makes no call. Prefer the non-progressive
-/// one where it does: this one serves events one after the other, and ranks without shared memory need an agent.
+/// one where it does: this one serves events one after the other, and ranks without shared memory need an agent. For Fortran
+/// code that reaches the buffer see `docs/registers.md`.
 ///
 /// # Errors
 /// As [`ioffer`].
@@ -237,7 +241,7 @@ pub fn iofferp<B: Offerable>(
 }
 
 /// The next round of the collective family, without waiting for it: IOFFERC. Events that are issued afterwards belong to the round
-/// after it.
+/// after it. For Fortran code that reaches the buffer see `docs/registers.md`.
 ///
 /// # Errors
 /// As [`ioffer`].
@@ -335,6 +339,14 @@ pub fn malloc<T: Element>(team: &Team, len: usize) -> Result<Malloc<T>> {
     let location = Location::caller();
     Malloc::new(team.context(), len, "rma_malloc")
         .map_err(|error| error.caller(team.rank()).called_at(location))
+}
+
+/// Runs `body` while this rank has the lock of its store, for tests: see `private::testing`.
+#[track_caller]
+pub(crate) fn holding<R>(team: &Team, body: impl FnOnce() -> R) -> Result<R> {
+    let Caller { context, hub, .. } = Caller::of(team);
+    let _locked = hub.lock(context, hub.me, "holding a store", Location::caller())?;
+    Ok(body())
 }
 
 /// What the calls have done at a rank, for tests: see `private::testing`.

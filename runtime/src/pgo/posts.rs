@@ -10,13 +10,13 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::PUTS_OK;
-use super::event::{Family, Found, Key, Layout, Way};
+use super::direct::LOOKS;
+use super::event::{Family, Found, Key, Layout};
 use super::hub::{Hub, Locked, note, noted};
 use super::lanes::{Spot, fits_parcel, invites, one_put, place_in};
 use super::queue::{Issued, LOOK_AGAIN, Queue};
 use super::raw::{Ends, Place, Side, offered_place};
 use super::scope::{Call, Scope};
-use super::source::Part;
 use crate::error::Result;
 use crate::rank::Rank;
 use crate::sync::handover::Stage;
@@ -24,9 +24,7 @@ use crate::transport::shm::offers::{LANE_PARCELS, Lane, Store};
 
 /// How often a scope looks for an invitation before it announces a put. Fewer than the looks of a wait before its first sleep, as
 /// sleep must find everything announced.
-const INVITATION_LOOKS: u32 = 8;
-/// Looks at the word of an invitation in each of these.
-const INVITATION_SPINS: u32 = 3;
+const INVITATION_LOOKS: u32 = 8 * LOOKS;
 /// So many puts that found no invitation in a row, and the scope looks for none any more.
 const MISSES_MAX: u32 = 4;
 
@@ -70,13 +68,18 @@ impl Post<'_> {
 }
 
 /// The parcels that a scope has on their way, in the order of their issue.
-#[derive(Default)]
 pub(super) struct Posts<'scope> {
     posts: [Option<Post<'scope>>; POSTS_MAX],
     count: usize,
 }
 
 impl<'scope> Posts<'scope> {
+    /// None. Inline, so that a scope is made where it stays.
+    #[inline(always)]
+    pub(super) const fn new() -> Posts<'scope> {
+        Posts { posts: [const { None }; POSTS_MAX], count: 0 }
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.count == POSTS_MAX
     }
@@ -224,16 +227,23 @@ impl Hub {
 
 // Posting.
 impl<'scope> Scope<'scope, '_> {
-    /// Posts a contiguous put in the lane to its target, unless it has to wait in the store: gives it back then.
-    pub(super) fn post(&self, call: Call, target: Rank, part: Part<'scope>) -> Result<Option<Part<'scope>>> {
+    /// Posts a contiguous put of a whole place in the lane to its target. Says whether that could be done; else it has to go to the
+    /// store.
+    pub(super) fn post(
+        &self,
+        call: Call,
+        target: Rank,
+        place: Place<'scope>,
+        displacement: u64,
+    ) -> Result<bool> {
         let hub = self.by.hub;
+        let bytes = place.bytes();
+        if call.family != Family::Plain || hub.remote.is_some() || self.by.members.size() <= target.0 {
+            return Ok(false);
+        }
         let job_rank = self.by.members.job_rank(target).0;
-        let bytes = match (call.family, part.head.way, &part.layout, &part.head.layout) {
-            (Family::Plain, Way::Put, &Layout::Bytes(bytes), Layout::Bytes(_)) => bytes,
-            _ => return Ok(Some(part)),
-        };
-        if hub.remote.is_some() || job_rank == hub.me {
-            return Ok(Some(part));
+        if job_rank == hub.me {
+            return Ok(false);
         }
         let key = self.key(call.family);
         let store = hub.store(job_rank, call.name)?;
@@ -242,11 +252,11 @@ impl<'scope> Scope<'scope, '_> {
         let seen = bucket.opened.load(Ordering::Acquire);
         // Relaxed: looked at again below.
         if bucket.offers.first.load(Ordering::Relaxed) != 0 {
-            return Ok(Some(part));
+            return Ok(false);
         }
         let mut issued = self.issued();
         if issued.posts.is_full() {
-            return Ok(Some(part));
+            return Ok(false);
         }
         let thread = issued.thread();
         let is_same = |other: (Family, Rank, u32)| other == (call.family, target, thread);
@@ -258,39 +268,32 @@ impl<'scope> Scope<'scope, '_> {
                 .any(|queue| is_same((queue.family, queue.target, queue.thread)) && !queue.events.is_empty())
         };
         if has_chain || has_queue() {
-            return Ok(Some(part));
+            return Ok(false);
         }
-        let Some(spot) = hub.take_parcel(job_rank, store, call.name)? else { return Ok(Some(part)) };
-        let parcel = hub.parcel(spot);
+        let Some(spot) = hub.take_parcel(job_rank, store, call.name)? else { return Ok(false) };
         let is_here = fits_parcel(bytes);
         let is_first = !issued.posts.iter().any(|post| (post.target, post.thread) == (target, thread));
         let looks = match !is_here && is_first && hub.is_invited(job_rank) {
             true => INVITATION_LOOKS,
             false => 0,
         };
-        // Relaxed: the word that is posted below orders them.
-        parcel.team.store(key.team, Ordering::Relaxed);
-        parcel.tag.store(key.tag, Ordering::Relaxed);
-        parcel.thread.store(thread, Ordering::Relaxed);
-        parcel.member.store(self.by.members.rank().0, Ordering::Relaxed);
-        parcel.displacement.store(part.head.displacement, Ordering::Relaxed);
-        parcel.bytes.store(bytes as u64, Ordering::Relaxed);
-        parcel.is_away.store(u32::from(!is_here), Ordering::Relaxed);
-        match is_here {
-            true => hub.parcel_data(spot, bytes).take(hub.engine, 0, &part.place, 0, bytes),
-            false => drop(hub.counted.parcels_away.fetch_add(1, Ordering::Relaxed)),
+        if !is_here {
+            hub.counted.parcels_away.fetch_add(1, Ordering::Relaxed);
         }
-        let (place, displacement) = (part.place, part.head.displacement);
-        if looks == 0 {
-            if !is_first {
-                self.announce(&mut issued, target);
-            }
-            parcel.word.post(spot.number);
-        }
-        issued.posts.push(Post { target, thread, spot, place, displacement, bytes, seen, looks });
+        let post = Post { target, thread, spot, place, displacement, bytes, seen, looks };
         if looks != 0 {
-            return Ok(None);
+            // Nothing is written to the parcel, which its receiver looks at all the time.
+            issued.posts.push(post);
+            return Ok(true);
         }
+        if !is_first {
+            self.announce(&mut issued, &key, target);
+        }
+        if is_here {
+            hub.parcel_data(spot, bytes).take(hub.engine, 0, &place, 0, bytes);
+        }
+        self.send(&key, &post);
+        issued.posts.push(post);
         store.changed.notify();
         // The fence in `notify` stands between the word and this look, as one stands between the opening of an offer and its look
         // at lanes: one of the two sees the other.
@@ -298,16 +301,30 @@ impl<'scope> Scope<'scope, '_> {
             let locked = hub.lock(self.by.context, job_rank, call.name, call.location)?;
             self.settle_posts(&mut issued, &locked, &key, target);
         }
-        Ok(None)
+        Ok(true)
+    }
+
+    /// Says in its parcel what a post is, and posts that.
+    fn send(&self, key: &Key, post: &Post<'scope>) {
+        let parcel = self.by.hub.parcel(post.spot);
+        // Relaxed: the word that is posted below orders them.
+        parcel.team.store(key.team, Ordering::Relaxed);
+        parcel.tag.store(key.tag, Ordering::Relaxed);
+        parcel.thread.store(post.thread, Ordering::Relaxed);
+        parcel.member.store(self.by.members.rank().0, Ordering::Relaxed);
+        parcel.displacement.store(post.displacement, Ordering::Relaxed);
+        parcel.bytes.store(post.bytes as u64, Ordering::Relaxed);
+        parcel.is_away.store(u32::from(!fits_parcel(post.bytes)), Ordering::Relaxed);
+        parcel.word.post(post.spot.number);
     }
 
     /// Announces the puts to a target that still look for an invitation.
-    fn announce(&self, issued: &mut Issued<'scope>, target: Rank) {
+    fn announce(&self, issued: &mut Issued<'scope>, key: &Key, target: Rank) {
         let hub = self.by.hub;
         let mut is_any = false;
         for post in issued.posts.iter_mut().filter(|post| post.target == target && post.looks != 0) {
             post.looks = 0;
-            hub.parcel(post.spot).word.post(post.spot.number);
+            self.send(key, post);
             is_any = true;
         }
         if is_any {
@@ -319,16 +336,11 @@ impl<'scope> Scope<'scope, '_> {
     fn accept(&self, post: &Post<'scope>, key: &Key) -> Option<Result<(), Found>> {
         let hub = self.by.hub;
         let invitation = &hub.lane(post.spot.lane).invitation;
-        let mut spins = INVITATION_SPINS;
-        let number = loop {
-            let look = invitation.word.look();
-            match look.stage() {
-                Stage::Posted => break look.number(),
-                _ if spins == 0 => return None,
-                _ => spins -= 1,
-            }
-            std::hint::spin_loop();
-        };
+        let look = invitation.word.look();
+        if look.stage() != Stage::Posted {
+            return None;
+        }
+        let number = look.number();
         if !invites(invitation, key) || !invitation.word.claim(number) {
             return None;
         }
@@ -369,7 +381,7 @@ impl<'scope> Scope<'scope, '_> {
         key: &Key,
         target: Rank,
     ) {
-        self.announce(issued, target);
+        self.announce(issued, key, target);
         let hub = self.by.hub;
         let (me, job_rank) = (hub.me, self.by.members.job_rank(target).0);
         let kinds = PUTS_OK.bits();
@@ -437,7 +449,7 @@ impl<'scope> Scope<'scope, '_> {
                         post.looks -= 1;
                         if post.looks == 0 {
                             outlet.miss();
-                            parcel.word.post(number);
+                            self.send(key, post);
                             hub.wake(job_rank);
                             // As in `post`.
                             let bucket = hub.store(job_rank, call).map(|store| &store.buckets[key.bucket()]);

@@ -19,7 +19,6 @@ use super::wired::{Far, Sent};
 use crate::rank::Rank;
 use crate::transport::shm::arena::Block;
 
-#[derive(Default)]
 pub(super) struct Issued<'scope> {
     /// The first thread that has issued something, and the others.
     first: Option<ThreadId>,
@@ -115,6 +114,20 @@ pub(super) const FAULTS: u32 = 2;
 pub(super) const CHAINS: u32 = 4;
 
 impl<'scope> Issued<'scope> {
+    /// Nothing. Inline, so that a scope is made where it stays.
+    #[inline(always)]
+    pub(super) const fn new() -> Issued<'scope> {
+        Issued {
+            first: None,
+            others: Vec::new(),
+            posts: Posts::new(),
+            open: Vec::new(),
+            queues: Vec::new(),
+            faults: Vec::new(),
+            waiting_bytes: 0,
+        }
+    }
+
     #[inline]
     pub(super) fn left(&self) -> u32 {
         let waits = !self.posts.is_empty() || self.queues.iter().any(|queue| !queue.events.is_empty());

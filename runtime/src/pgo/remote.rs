@@ -164,6 +164,10 @@ impl Remote {
                 }
             };
             let far = far();
+            if let Some(driving) = by.context.polled() {
+                driving.sleep(slice);
+                continue;
+            }
             match self.wire.upgrade().filter(|_| !far.is_empty()) {
                 None => store.changed.sleep(ticket, Some(slice)),
                 Some(wire) => {
@@ -247,7 +251,9 @@ impl Hub {
             }
             let kept = table.events.remove(&at)?;
             table.offsets.remove(&(kept.from, kept.request));
-            let mut data = vec![0; kept.heads.lengths().1];
+            // What does not fit is not made room for.
+            let has_fault = locked.fault(offer, family, kept.kinds, &kept.heads).is_some();
+            let mut data = vec![0; if has_fault { 0 } else { kept.heads.lengths().1 }];
             let rows = Ends::Rows(Place::of(&kept.data), Place::of_mut(&mut data));
             let outcome = locked.serve(offer, family, kept.kinds, &kept.heads, rows);
             let data = if outcome.is_ok() { data } else { Vec::new() };
@@ -388,7 +394,9 @@ impl Hub {
         self.reap(&mut table);
         match offer {
             Some(offer) if is_given => {
-                let mut brought = vec![0; given];
+                // What does not fit is not made room for.
+                let has_fault = locked.fault(offer, family, kinds, &heads).is_some();
+                let mut brought = vec![0; if has_fault { 0 } else { given }];
                 let rows = Ends::Rows(Place::of(data), Place::of_mut(&mut brought));
                 let outcome = locked.serve(offer, family, kinds, &heads, rows);
                 self.counted.by_agent.fetch_add(1, Ordering::Relaxed);

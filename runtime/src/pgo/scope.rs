@@ -12,6 +12,7 @@ use super::event::{Family, Key, Way};
 use super::hub::Hub;
 use super::offer::{Offerable, Over, Request, Status};
 use super::queue::{CHAINS, Issued};
+use super::seats::IsOpen;
 use super::source::{Destination, Source};
 use super::standing::Caller;
 use super::{COUNT_ANY, Count, begin_by};
@@ -111,7 +112,7 @@ where
     let scope = Scope {
         by,
         tag,
-        issued: Mutex::default(),
+        issued: Mutex::new(Issued::new()),
         left: AtomicU32::new(0),
         scope: PhantomData,
         env: PhantomData,
@@ -149,18 +150,16 @@ struct Opened<'a> {
     hub: &'a Hub,
     /// Its team and tag.
     mark: (u64, u64),
+    /// Where it is noted.
+    seat: Option<usize>,
 }
 
 impl Opened<'_> {
     fn new<'a>(by: Caller<'a>, tag: u64, location: &'static Location<'static>) -> Result<Opened<'a>> {
         let mark = (by.members.id(), tag);
-        let mut scopes = by.hub.scopes();
-        match scopes.contains(&mark) {
-            false => {
-                scopes.push(mark);
-                Ok(Opened { hub: by.hub, mark })
-            }
-            true => {
+        match by.hub.scopes.enter(mark) {
+            Ok(seat) => Ok(Opened { hub: by.hub, mark, seat }),
+            Err(IsOpen) => {
                 let note = format!(
                     "a scope of the same team and tag is open, whose calls are to be used; tag {tag}"
                 );
@@ -172,21 +171,7 @@ impl Opened<'_> {
 
 impl Drop for Opened<'_> {
     fn drop(&mut self) {
-        let mut scopes = self.hub.scopes();
-        if let Some(at) = scopes.iter().position(|&mark| mark == self.mark) {
-            scopes.swap_remove(at);
-        }
-    }
-}
-
-impl Hub {
-    fn scopes(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
-        // Nothing panics while the set is inconsistent.
-        self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn has_scope(&self, key: &Key) -> bool {
-        self.scopes().contains(&(key.team, key.tag))
+        self.hub.scopes.leave(self.mark, self.seat);
     }
 }
 

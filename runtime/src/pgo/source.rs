@@ -164,6 +164,15 @@ sources! { Destination:
 }
 
 impl<'scope> Bring<'scope> {
+    /// The place, if all of it is meant, byte after byte.
+    #[inline]
+    pub(super) fn row(&self) -> Option<Place<'scope>> {
+        match self.layout {
+            Layout::Bytes(bytes) if bytes == self.place.bytes() => Some(self.place),
+            Layout::Bytes(_) | Layout::Typed(_) => None,
+        }
+    }
+
     /// Settles where the data lie at the target. Also says whether the two sides differ in basic types.
     pub(super) fn aim(self, way: Way, section: Section<'_>) -> Result<(Part<'scope>, bool), Wrong> {
         let Bring { place, layout, element, count } = self;

@@ -169,7 +169,9 @@ impl Standing {
 
     /// Refuses to complete without the events of an open scope.
     pub(super) fn refuse_inside_scope(&self, location: &'static Location<'static>) -> Result<()> {
-        match self.owner.caller().hub.has_scope(&self.key) {
+        let by = self.owner.caller();
+        by.context.serve();
+        match by.hub.has_scope(&self.key) {
             false => Ok(()),
             true => {
                 let note =

@@ -117,6 +117,16 @@ fn rank<E: Display>(body: fn(&Team) -> Result<(), E>) {
     assert!(status == ExitCode::SUCCESS, "this rank failed");
 }
 
+/// Gives this rank a request as if a rank of the job had sent it over a connection: the number of a window, or `u64::MAX` for the
+/// offers, and what is asked. Gives the number of bytes of the answer, or what is wrong with the request, for which the
+/// connection would be closed.
+///
+/// # Errors
+/// See above.
+pub fn receive(team: &Team, from: Rank, request: u64, body: &[u8]) -> Result<usize, &'static str> {
+    team.context().receive(team.members().job_rank(from), request, body)
+}
+
 /// Runs `body` while the guard of a target's element is held, as by an accumulate to it that takes long.
 ///
 /// # Errors
@@ -129,6 +139,15 @@ pub fn holding_guard<T: Element, R>(
     body: impl FnOnce() -> R,
 ) -> Outcome<R> {
     window.raw().holding_guard::<T, R>(target, at, body)
+}
+
+/// Runs `body` while this rank holds the lock of its store of offers and events, as one does that is stopped in the middle of a copy.
+///
+/// # Errors
+/// As a call that offers.
+#[track_caller]
+pub fn holding_offers<R>(team: &Team, body: impl FnOnce() -> R) -> Outcome<R> {
+    crate::pgo::holding(team, body)
 }
 
 /// How many events of Put/Get/Offer this rank has served as originator, as target and by its agent.

@@ -237,6 +237,11 @@ impl Origin {
         self.used.load(Ordering::Acquire) == u64::from(number) | AT_WORK // Acquire: as above.
     }
 
+    /// The number of the last exposure that the origin was let into.
+    pub(crate) fn last(&self) -> u32 {
+        self.used.load(Ordering::Relaxed) as u32 // Relaxed: the origin, or who acts for it, reads what it wrote.
+    }
+
     /// Whether the origin has started on this exposure.
     pub(crate) fn has_used(&self, number: u32) -> bool {
         // Acquire: pairs with the Release in `complete`.

@@ -372,6 +372,7 @@ impl Team {
     #[track_caller]
     #[inline]
     pub(super) fn meet(&self, call: Call, length: u64) -> Result<()> {
+        self.context.serve();
         let place = match &self.ground {
             Ground::Mapped(place) => place,
             Ground::Wired => return self.meet_wired(call, length, &[]).map(|_| ()),

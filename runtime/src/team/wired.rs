@@ -90,6 +90,7 @@ impl Team {
             unreachable!("a team without shared memory has connections")
         };
         let wire = Arc::clone(wire);
+        self.context.serve();
         let number = self.round.get() + 1;
         self.round.set(number);
         let location = Location::caller();

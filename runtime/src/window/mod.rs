@@ -1,6 +1,7 @@
 //! Windows: memory of every rank that the others can reach. Never more than a typed face of [`raw::RawWindow`].
 #![deny(unsafe_code)] // Not `forbid`, which `raw` could not lift.
 
+mod index;
 pub(crate) mod memory;
 mod options;
 pub(crate) mod raw;

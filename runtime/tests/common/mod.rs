@@ -37,15 +37,28 @@ pub(crate) struct Ended {
 impl Job {
     /// Starts `rma-run OPTIONS rma-test-ranks PROGRAM`, both given as words.
     pub(crate) fn start(options: &str, program: &str) -> Job {
+        Job::start_in(&[], options, program)
+    }
+
+    /// As `start`, with more variables in the environment.
+    pub(crate) fn start_in(environment: &[(&str, &str)], options: &str, program: &str) -> Job {
         let words = options.split_whitespace().chain([RANKS]).chain(program.split_whitespace());
-        Job::start_words(words, b"")
+        Job::spawn(environment, words, b"")
     }
 
     /// Starts `rma-run WORDS` and gives it `input`.
     pub(crate) fn start_words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, input: &[u8]) -> Job {
+        Job::spawn(&[], words, input)
+    }
+
+    fn spawn<W: AsRef<OsStr>>(
+        environment: &[(&str, &str)],
+        words: impl IntoIterator<Item = W>,
+        input: &[u8],
+    ) -> Job {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rma-run"));
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.env("RUST_BACKTRACE", "0");
+        command.env("RUST_BACKTRACE", "0").envs(environment.iter().copied());
         let begun = Instant::now();
         let mut child = command.spawn().expect("the launcher starts");
         let mut pipe = child.stdin.take().expect("piped");
@@ -185,9 +198,42 @@ pub(crate) fn is_full() -> bool {
     std::env::var_os("RMA_FULL").is_some()
 }
 
-/// How often ranks are killed, stopped and cut off. The long runs ask for hundreds by `RMA_TEST_KILLS`.
-pub(crate) fn rounds() -> u32 {
-    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+/// How often ranks are killed, stopped and cut off: so often, or as often as `RMA_TEST_KILLS` says.
+pub(crate) fn rounds(usual: u32) -> u32 {
+    std::env::var("RMA_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Lets a job of many short rounds come to some point of some round, so that what happens next meets it anywhere.
+pub(crate) fn some_rounds(seed: u32) {
+    thread::sleep(Duration::from_micros(some_number(seed) % 20_000));
+}
+
+/// Kills a rank, waits until so many others have said what they got, and gives the time in which they were told.
+pub(crate) fn kill(job: &mut Job, victim: u32, others: usize) -> Duration {
+    let killed = Instant::now();
+    signal(victim, "KILL");
+    for _ in 0..others {
+        job.wait_line("got");
+    }
+    killed.elapsed()
+}
+
+/// Asserts what the requirements ask of the runtime, and not of a machine that is busy with other things: most are
+/// told within a second, and nobody waits for a limit.
+#[track_caller]
+pub(crate) fn assert_within_a_second(mut latencies: Vec<Duration>) {
+    latencies.sort_unstable();
+    let (median, slowest) = (latencies[latencies.len() / 2], latencies[latencies.len() - 1]);
+    println!("told of {} deaths: median {median:?}, slowest {slowest:?}", latencies.len());
+    assert!(median < Duration::from_secs(1) && slowest < SOON, "{latencies:?}");
+}
+
+/// Asserts that a job in which a rank was killed has ended with that signal, and has left nothing.
+#[track_caller]
+pub(crate) fn assert_killed(ended: &Ended, launcher: u32, processes: &[u32]) {
+    assert_eq!(ended.code(), Some(128 + 9), "{ended:#?}");
+    assert_gone(processes, Duration::ZERO);
+    assert_nothing_left(launcher);
 }
 
 /// A number that differs from call to call.
@@ -218,6 +264,12 @@ pub(crate) fn run(options: &str, program: &str) -> Ended {
 pub(crate) fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
     assert!(status.is_ok_and(|status| status.success()), "kill -{name} {process} is refused");
+}
+
+/// Lets a stopped process go on, unless the launcher has ended it meanwhile, as the others have ended and its time of grace is over.
+pub(crate) fn wake(process: u32) {
+    let refused = Command::new("kill").args(["-CONT", &process.to_string()]).stderr(Stdio::null()).status();
+    assert!(refused.is_ok(), "kill is there");
 }
 
 /// Whether this process, and with it what it starts, ignores a signal: background jobs of a shell ignore SIGINT.

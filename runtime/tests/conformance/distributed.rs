@@ -15,8 +15,14 @@ pub(crate) const CASES: &[Case] = &[
     case!(units_and_layouts_are_the_targets, [3]),
     case!(early_puts_take_no_memory_of_the_target, [2]).connected(),
     case!(a_fence_costs_as_many_frames_as_the_size_has_digits, [2, 8]).connected(),
+    case!(connections_are_those_of_the_peers_used, [4, 12]).connected(),
+    case!(a_window_takes_little_memory, [8]).connected(),
     case!(a_scatter_add_is_one_frame_per_pair, [4]).connected(),
     case!(a_weak_epoch_is_one_frame, [2]).connected(),
+    case!(an_unchecked_start_sends_nothing_before_its_data, [2]).connected(),
+    case!(unchecked_locks_send_nothing, [2]).connected(),
+    case!(what_is_vouched_for_is_looked_at, [3]).connected(),
+    case!(an_unchecked_epoch_stays_inside_the_part, [2]).connected(),
     case!(whatever_a_weak_epoch_keeps_is_moved, [2]).connected(),
     case!(a_weak_epoch_stays_inside_the_part, [2]).connected(),
 ];
@@ -135,6 +141,68 @@ fn a_fence_costs_as_many_frames_as_the_size_has_digits(team: &Team) -> Outcome {
     Ok(())
 }
 
+/// Who puts to its two neighbours has connections to them and from them, however many ranks there are.
+fn connections_are_those_of_the_peers_used(team: &Team) -> Outcome {
+    let sockets = || {
+        let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        links.filter(|link| link.to_string_lossy().starts_with("socket:")).count()
+    };
+    let (me, ranks) = (team.rank().0, team.size());
+    let window = Window::<u64>::allocate(team, 2)?;
+    team.barrier()?;
+    let before = sockets();
+    // Collective calls go to ranks at distances of powers of two, in both directions.
+    let digits = ranks.next_power_of_two().ilog2() as usize;
+    let neighbours = [(me + 1) % ranks, (me + ranks - 1) % ranks].map(Rank);
+    for round in 0..10 {
+        for (at, &rank) in neighbours.iter().enumerate() {
+            window.lock(rank, LockKind::Exclusive, |epoch| epoch.put(rank, at, round))?;
+        }
+    }
+    team.barrier()?;
+    let after = sockets();
+    // Nobody goes before all have looked: who drops a window tells everybody.
+    team.barrier()?;
+    println!("{ranks} ranks: {before} sockets, and {after} when each has put to its neighbours");
+    assert!(after <= before + 4, "{before} sockets have become {after}");
+    // The own door, the launcher, and what a rank has of its output.
+    const OTHERS: usize = 8;
+    assert!(before <= OTHERS + 4 * digits, "{before} sockets of a rank of {ranks}");
+    assert_eq!(*window.local()?, [9, 9]);
+    Ok(())
+}
+
+fn a_window_takes_little_memory(team: &Team) -> Outcome {
+    const WINDOWS: usize = 400;
+    const EACH_MAX_BYTES: usize = 4096;
+    let resident = || -> usize {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        text.split_whitespace().nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+    };
+    let window = || Window::<u64>::allocate(team, 1);
+    let use_all = |windows: &[Window<u64>]| -> rma::Result<()> {
+        let next = Rank((team.rank().0 + 1) % team.size());
+        windows
+            .iter()
+            .try_for_each(|window| window.lock(next, LockKind::Exclusive, |epoch| epoch.put(next, 0, 1)))
+    };
+    // What the first ones take into use is there for the others.
+    let mut windows = (0..WINDOWS).map(|_| window()).collect::<rma::Result<Vec<_>>>()?;
+    use_all(&windows)?;
+    team.barrier()?;
+    let before = resident();
+    for _ in 0..WINDOWS {
+        windows.push(window()?);
+    }
+    use_all(&windows)?;
+    team.barrier()?;
+    let each = resident().saturating_sub(before) / WINDOWS;
+    println!("a window takes {each} bytes of a rank of {}", team.size());
+    assert!(each < EACH_MAX_BYTES, "a window takes {each} bytes");
+    Ok(())
+}
+
 /// The frames that a call of this rank sends.
 fn frames_of<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Result<u64> {
     let before = team.traffic().frames_sent;
@@ -142,30 +210,29 @@ fn frames_of<T>(team: &Team, call: impl FnOnce() -> rma::Result<T>) -> rma::Resu
     Ok(team.traffic().frames_sent - before)
 }
 
-// covers: RMA-COMM-16
+// covers: RMA-COMM-16, EX-E102-02
 fn a_scatter_add_is_one_frame_per_pair(team: &Team) -> Outcome {
-    const LEN: usize = 64;
+    const N: usize = 1000;
     let (me, ranks) = (team.rank().index(), team.size() as usize);
-    let mut window = Window::<i64>::allocate(team, LEN)?;
-    // Which places of the whole array, whose parts lie one behind the other, a rank adds to, each to none twice.
-    let places = |rank: usize| (0..80).map(move |i| (i * 7 + rank * 5) % (LEN * ranks));
-    let amount = |rank: usize, place: usize| (rank * 1000 + place) as i64;
+    let each = N / ranks;
+    let map = |j: usize| (37 * j + 11) % N;
+    let mut window = Window::<i64>::allocate(team, each)?;
+    let mine = me * each..(me + 1) * each;
+    let amount = |j: usize| (j * j) as i64;
     window.fence(|epoch| {
         for target in team.ranks() {
-            let mine: Vec<usize> = places(me).filter(|place| place / LEN == target.index()).collect();
-            let ranges: Vec<_> = mine.iter().map(|place| place % LEN..place % LEN + 1).collect();
+            let sent: Vec<usize> = mine.clone().filter(|&j| map(j) / each == target.index()).collect();
+            let ranges: Vec<_> = sent.iter().map(|&j| map(j) % each..map(j) % each + 1).collect();
             let layout = Datatype::of::<i64>().indexed(&ranges)?;
-            let amounts: Vec<i64> = mine.iter().map(|&place| amount(me, place)).collect();
+            let amounts: Vec<i64> = sent.iter().map(|&j| amount(j)).collect();
             let frames = frames_of(team, || epoch.accumulate(target, (0, &layout), Sum, amounts))?;
-            assert_eq!(frames, u64::from(target != team.rank()), "{} elements", mine.len());
+            assert_eq!(frames, u64::from(target != team.rank()), "{} elements", sent.len());
         }
         Ok(())
     })?;
-    let mut serial = vec![0_i64; LEN * ranks];
-    for rank in 0..ranks {
-        places(rank).for_each(|place| serial[place] += amount(rank, place));
-    }
-    assert_eq!(*window.local()?, serial[me * LEN..][..LEN]);
+    let mut serial = vec![0_i64; N];
+    (0..N).for_each(|j| serial[map(j)] += amount(j));
+    assert_eq!(*window.local()?, serial[mine]);
     Ok(())
 }
 
@@ -200,6 +267,228 @@ fn a_weak_epoch_is_one_frame(team: &Team) -> Outcome {
     if team.rank() == ORIGIN {
         println!("frames of an epoch with one put, strong and weak: {starts:?} by start, {locks:?} by lock");
         assert_eq!((starts, locks), (vec![3, 1], vec![3, 1]));
+    }
+    Ok(())
+}
+
+// covers: RMA-INFO-05
+fn an_unchecked_start_sends_nothing_before_its_data(team: &Team) -> Outcome {
+    const LEN: usize = 100;
+    let mut window = Window::<u64>::allocate(team, LEN)?;
+    for round in 0..20 {
+        if team.rank() == TARGET {
+            let exposure = window.post(Origins::Any)?;
+            // The message from which the origin knows it.
+            team.barrier()?;
+            exposure.wait(1)?;
+            assert!(window.local()?.iter().all(|&value| value == round));
+        } else {
+            team.barrier()?;
+            let start = || window.start(TARGET, Info::NoCheck);
+            let before = team.traffic();
+            let access = start()?;
+            assert_eq!(team.traffic(), before, "nothing is sent, and nobody is waited for");
+            assert_eq!(frames_of(team, || access.put(TARGET, 0, vec![round; LEN]))?, 1);
+            assert_eq!(frames_of(team, || access.complete())?, 1);
+            let traffic = team.traffic();
+            let replies = traffic.replies_received - before.replies_received;
+            assert_eq!((replies, window.load(0)?), (1, 0));
+        }
+        team.barrier()?;
+    }
+    // An epoch that moves nothing is counted, too, and one of gets needs as many frames as it has gets, and one to close it.
+    for gets in 0..3 {
+        if team.rank() == TARGET {
+            let exposure = window.post(Origins::Group(&[ORIGIN]))?;
+            team.barrier()?;
+            exposure.wait_all()?;
+        } else {
+            team.barrier()?;
+            let mut got = Vec::new();
+            let frames = frames_of(team, || {
+                got = window.access(&[TARGET], Info::NoCheck, |epoch| {
+                    (0..gets).map(|at| epoch.get_value(TARGET, at)).collect::<rma::Result<Vec<_>>>()
+                })?;
+                Ok(())
+            })?;
+            assert_eq!(got, vec![19; gets]);
+            assert_eq!(frames, gets as u64 + 1);
+        }
+        team.barrier()?;
+    }
+    Ok(())
+}
+
+/// The first half of RMA-LOCK-07; the second is for checked mode.
+fn unchecked_locks_send_nothing(team: &Team) -> Outcome {
+    const ROUNDS: u64 = 1000;
+    let master = Window::<u8>::allocate(team, 0)?;
+    let heap = Window::<u64>::allocate(team, 4)?;
+    let (exclusive, shared, free) = (LockKind::Exclusive, LockKind::Shared, Info::NoCheck);
+    heap.lock(team.rank(), exclusive, |epoch| epoch.store(0, 7))?;
+    team.barrier()?;
+    if team.rank() == ORIGIN {
+        master.lock(TARGET, exclusive, |_| {
+            let all = frames_of(team, || {
+                for _ in 0..ROUNDS {
+                    let got = heap.lock_with(TARGET, shared, free, |epoch| epoch.get_value(TARGET, 0))?;
+                    assert_eq!(got, 7);
+                }
+                Ok(())
+            })?;
+            assert_eq!(all, ROUNDS, "a get is a frame, and a lock and an unlock are none");
+            let nested = frames_of(team, || {
+                heap.lock_with(TARGET, shared, free, |_| {
+                    heap.lock_with(TARGET, exclusive, free, |_| heap.lock_with(TARGET, shared, free, |_| ()))
+                })
+            })?;
+            // What is put has to be there after the unlock, which asks for that.
+            let puts = frames_of(team, || {
+                heap.lock_with(TARGET, exclusive, free, |epoch| {
+                    epoch.put(TARGET, 1, 8)?;
+                    epoch.put(TARGET, 2, 9)
+                })
+            })?;
+            println!(
+                "frames of {ROUNDS} unchecked gets: {all}; of nested locks: {nested}; of two puts: {puts}"
+            );
+            assert_eq!((nested, puts), (0, 2));
+            Ok(())
+        })?;
+    }
+    team.barrier()?;
+    if team.rank() == TARGET {
+        assert_eq!(*heap.local()?, [7, 8, 9, 0]);
+    }
+    Ok(())
+}
+
+/// What an epoch under NOCHECK takes for granted is not true: whatever it tries, nothing moves, and it is told so.
+fn what_is_vouched_for_is_looked_at(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 4)?;
+    let me = team.rank();
+    let kinds = |epoch: &dyn Fn(usize) -> rma::Result<()>| -> Vec<ErrorKind> {
+        (0..6).map(|which| epoch(which).expect_err("the promise does not hold").kind()).collect()
+    };
+    // Each transfer alone, and one behind another.
+    let locked = |info: Info, which: usize| {
+        window.lock_with(TARGET, LockKind::Exclusive, info, |epoch| {
+            match which {
+                0 => epoch.put(TARGET, 0, 1)?,
+                1 => epoch.accumulate(TARGET, 0, Sum, 1)?,
+                2 => drop(epoch.flush(epoch.get_value(TARGET, 0))?),
+                3 => drop(epoch.flush(epoch.fetch_op(TARGET, 0, Sum, 1))?),
+                4 => drop(epoch.flush(epoch.compare_swap(TARGET, 0, 0, 1))?),
+                _ => {
+                    epoch.put(TARGET, 0, 1)?;
+                    epoch.put(TARGET, 1, own(1..2))?;
+                }
+            }
+            Ok(())
+        })
+    };
+    // The lock is held: by its owner, and by somebody else.
+    for holder in [TARGET, Rank(2)] {
+        if me == holder {
+            window.lock(TARGET, LockKind::Shared, |_| {
+                team.barrier()?;
+                team.barrier()
+            })?;
+        } else {
+            team.barrier()?;
+            if me == ORIGIN {
+                assert_eq!(kinds(&|which| locked(Info::NoCheck, which)), [ErrorKind::NoCheckConflict; 6]);
+            }
+            team.barrier()?;
+        }
+        team.barrier()?;
+        // Nothing is left of it.
+        if me == ORIGIN {
+            locked(Info::NoCheck, 2)?;
+            locked(Info::Strong, 2)?;
+        }
+        team.barrier()?;
+    }
+    // The owner has a view, which nobody changes under it.
+    if me == TARGET {
+        let view = window.local()?;
+        team.barrier()?;
+        team.barrier()?;
+        assert_eq!(*view, [0; 4]);
+    } else {
+        team.barrier()?;
+        if me == ORIGIN {
+            assert_eq!(kinds(&|which| locked(Info::NoCheck, which)), [ErrorKind::NoCheckConflict; 6]);
+        }
+        team.barrier()?;
+    }
+    // The window is posted, so nobody can lock it; it is posted for somebody else, so this rank can't start.
+    let started = |which: usize| {
+        let access = window.start(TARGET, Info::NoCheck)?;
+        match which {
+            0 => access.put(TARGET, 0, 1)?,
+            1 => access.accumulate(TARGET, 0, Sum, 1)?,
+            2 => drop(access.get_value(TARGET, 0)?),
+            3 => drop(access.fetch_op(TARGET, 0, Sum, 1)?),
+            4 => drop(access.compare_swap(TARGET, 0, 0, 1)?),
+            _ => {}
+        }
+        access.complete()
+    };
+    if me == ORIGIN {
+        assert_eq!(kinds(&started), [ErrorKind::NotPosted; 6]);
+    }
+    team.barrier()?;
+    if me == TARGET {
+        let exposure = window.post(Origins::Group(&[Rank(2)]))?;
+        team.barrier()?;
+        team.barrier()?;
+        exposure.wait_all()?;
+        assert_eq!(*window.local()?, [0, 0, 5, 0]);
+    } else {
+        team.barrier()?;
+        if me == ORIGIN {
+            assert_eq!(kinds(&|which| locked(Info::NoCheck, which)), [ErrorKind::MixedSync; 6]);
+            assert_eq!(kinds(&started), [ErrorKind::NotInGroup; 6]);
+        } else {
+            window.access(&[TARGET], Info::NoCheck, |epoch| epoch.put(TARGET, 2, 5))?;
+            assert_eq!(kinds(&started), [ErrorKind::NotPosted; 6], "this exposure is used up");
+        }
+        team.barrier()?;
+    }
+    team.barrier()?;
+    Ok(())
+}
+
+fn an_unchecked_epoch_stays_inside_the_part(team: &Team) -> Outcome {
+    let mut window = Window::<u64>::allocate(team, 100)?;
+    for (at, fits) in [(40, true), (38, false), (47, true), (48, false)] {
+        for which in 0..4 {
+            if team.rank() == TARGET {
+                window.local_mut()?.fill(0);
+                window.exposure_part(40..50, Origins::Any, 1, |_, _| team.barrier())?;
+                let moved = window.local()?.iter().filter(|&&value| value != 0).count();
+                assert_eq!(moved, if fits { [3, 3, 0, 1][which] } else { 0 }, "{which} at {at}");
+            } else {
+                team.barrier()?;
+                let access = window.start(TARGET, Info::NoCheck)?;
+                let moved = match which {
+                    0 => access.put(TARGET, at, [1; 3]),
+                    1 => access.accumulate(TARGET, at, Sum, [1; 3]),
+                    2 => access.get_vec(TARGET, at..at + 3).map(drop),
+                    _ => access.compare_swap(TARGET, if at == 48 { 50 } else { at }, 0, 1).map(drop),
+                };
+                match (moved.and(access.complete()), fits) {
+                    (Ok(()), true) => {}
+                    (Err(error), false) => {
+                        assert_eq!(error.kind(), ErrorKind::OutOfBounds, "{error}");
+                        assert!(error.to_string().contains("bytes 320..400 are exposed"), "{error}");
+                    }
+                    (outcome, _) => panic!("{which} at {at}: {outcome:?}"),
+                }
+            }
+            team.barrier()?;
+        }
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(an_exclusive_lock_needs_no_call_of_the_target, [2]),
     case!(the_checkerboard_gives_the_table, [1, 2, 3, 4, 6]),
     case!(unchecked_starts_never_read_a_stale_value, [1, 2, 4]),
+    case!(unchecked_starts_save_the_handshake, [4]).connected(),
     case!(a_post_after_the_complete_is_caught, [2]).under(&[""]),
     case!(without_the_barrier_a_late_post_is_caught, [2]).under(&[""]),
     case!(a_ring_of_one_direction_is_caught, [3]).under(&[""]),
@@ -104,11 +105,14 @@ impl Ring {
         Ok(window)
     }
 
-    /// Starts at the neighbours and gets the two halo cells; every unchecked start finds its target posted.
-    fn get_halos<'w>(&self, exposure: &'w Exposure<'_, u64>, info: Info) -> rma::Result<Halos<'w>> {
-        for &rank in &self.neighbours {
-            assert!(info != Info::NoCheck || exposure.target_posted(rank)?, "rank {rank} has not posted");
-        }
+    /// Starts at the neighbours and gets the two halo cells.
+    fn get_halos<'w>(
+        &self,
+        exposure: &'w Exposure<'_, u64>,
+        info: Info,
+        before: Before,
+    ) -> rma::Result<Halos<'w>> {
+        self.neighbours.iter().try_for_each(|&rank| before(exposure, rank))?;
         let last = CELL * (self.cells - 1);
         let access = exposure.start_group(&self.neighbours, info)?;
         let cells = [access.get_vec(self.left, last..last + CELL)?, access.get_vec(self.right, 0..CELL)?];
@@ -125,6 +129,14 @@ impl Ring {
                 left.wrapping_add(right).wrapping_sub(old[at]).wrapping_add(other[at].wrapping_mul(factor));
         }
     }
+}
+
+/// What is done before each start, with the exposure and the target.
+type Before = fn(&Exposure<'_, u64>, Rank) -> rma::Result<()>;
+
+fn look_whether_posted(exposure: &Exposure<'_, u64>, rank: Rank) -> rma::Result<()> {
+    assert!(exposure.target_posted(rank)?, "rank {rank} has not posted");
+    Ok(())
 }
 
 /// Halo cells that are on their way.
@@ -169,7 +181,7 @@ struct Board {
 }
 
 /// K(240, steps) in the schedule of example 1.11.
-fn checkerboard(team: &Team, steps: u64, info: Info) -> rma::Result<Board> {
+fn checkerboard(team: &Team, steps: u64, info: Info, before: Before) -> rma::Result<Board> {
     const N: usize = 240;
     let ring = Ring::new(team, N / team.size() as usize);
     let (cells, n_readers) = (ring.cells, ring.neighbours.len());
@@ -193,7 +205,7 @@ fn checkerboard(team: &Team, steps: u64, info: Info) -> rma::Result<Board> {
         let other = load_values(&exposure, cells)?;
         let mut values = load_values(&second, cells)?;
         ring.advance(&mut values, second_halos, &other, 3);
-        let halos = ring.get_halos(&exposure, info)?;
+        let halos = ring.get_halos(&exposure, info, before)?;
         // (b)
         mixed(&mut values);
         store_values(&mut second, &values, step)?;
@@ -204,7 +216,7 @@ fn checkerboard(team: &Team, steps: u64, info: Info) -> rma::Result<Board> {
         let other = load_values(&posted, cells)?;
         let mut values = load_values(&first, cells)?;
         ring.advance(&mut values, first_halos, &other, 5);
-        let halos = ring.get_halos(&posted, info)?;
+        let halos = ring.get_halos(&posted, info, before)?;
         // (d)
         mixed(&mut values);
         store_values(&mut first, &values, step)?;
@@ -229,7 +241,7 @@ fn hash(values: &[u64]) -> u64 {
 // covers: EX-E111-07, EX-E111-10
 fn the_checkerboard_gives_the_table(team: &Team) -> Outcome {
     for info in [Info::NoCheck, Info::Strong, Info::Weak] {
-        let board = checkerboard(team, 100, info)?;
+        let board = checkerboard(team, 100, info, |_, _| Ok(()))?;
         let (first, second) = (team.gather(Rank(0), &board.first)?, team.gather(Rank(0), &board.second)?);
         if let (Some(first), Some(second)) = (first, second) {
             assert_eq!((first[0], second[0]), (18_312_934_280_922_522_960, 17_043_603_417_169_296_781));
@@ -243,8 +255,30 @@ fn the_checkerboard_gives_the_table(team: &Team) -> Outcome {
 fn unchecked_starts_never_read_a_stale_value(team: &Team) -> Outcome {
     let steps = if is_full() { 10_000 } else { 400 };
     // Every start looks whether its target has posted, and every halo cell says of which step it is.
-    let board = checkerboard(team, steps, Info::NoCheck)?;
+    let board = checkerboard(team, steps, Info::NoCheck, look_whether_posted)?;
     assert_eq!(board.compared as u64, 4 * steps, "two halo cells of two arrays in each step");
+    Ok(())
+}
+
+// covers: EX-E111-09
+fn unchecked_starts_save_the_handshake(team: &Team) -> Outcome {
+    const STEPS: u64 = 50;
+    let mut frames = Vec::new();
+    for info in [Info::NoCheck, Info::Strong] {
+        let before = team.traffic();
+        checkerboard(team, STEPS, info, |_, _| Ok(()))?;
+        let after = team.traffic();
+        frames.push(after.frames_sent - before.frames_sent);
+    }
+    // Two arrays with two neighbours each; the rest is the same in both, and some of it is there once.
+    let [unchecked, strong] = [frames[0], frames[1]];
+    let gets = 4 * STEPS;
+    println!(
+        "control frames per step: {} unchecked, {} strong",
+        (unchecked - gets) / STEPS,
+        (strong - gets) / STEPS
+    );
+    assert_eq!(strong - unchecked, 4 * STEPS);
     Ok(())
 }
 
@@ -263,7 +297,10 @@ fn a_post_after_the_complete_is_caught(team: &Team) -> Outcome {
         access.complete()?;
         // The wait says that the other has completed, from which this rank concludes too much.
         exposure.wait(1)?;
-        assert_eq!(kind_of(posted.start(other, Info::NoCheck).map(|_| ())), ErrorKind::NotPosted);
+        assert_eq!(
+            kind_of(posted.start(other, Info::NoCheck).and_then(|access| access.complete())),
+            ErrorKind::NotPosted
+        );
         refused.lock(other, LockKind::Shared, |epoch| epoch.put(other, 0, 1))?;
         posted.wait(0)?;
     } else {
@@ -286,7 +323,10 @@ fn without_the_barrier_a_late_post_is_caught(team: &Team) -> Outcome {
     }
     let exposure = window.post(Origins::Any)?;
     if team.rank() == Rank(0) {
-        assert_eq!(kind_of(exposure.start(Rank(1), Info::NoCheck).map(|_| ())), ErrorKind::NotPosted);
+        assert_eq!(
+            kind_of(exposure.start(Rank(1), Info::NoCheck).and_then(|access| access.complete())),
+            ErrorKind::NotPosted
+        );
         refused.lock(Rank(1), LockKind::Shared, |epoch| epoch.put(Rank(1), 0, 1))?;
     }
     team.barrier()?;
@@ -314,7 +354,10 @@ fn a_ring_of_one_direction_is_caught(team: &Team) -> Outcome {
     access.complete()?;
     exposure.wait(1)?;
     if team.rank() == Rank(1) {
-        assert_eq!(kind_of(posted.start(left, Info::NoCheck).map(|_| ())), ErrorKind::NotPosted);
+        assert_eq!(
+            kind_of(posted.start(left, Info::NoCheck).and_then(|access| access.complete())),
+            ErrorKind::NotPosted
+        );
         refused.lock(Rank(0), LockKind::Shared, |epoch| epoch.put(Rank(0), 0, 1))?;
     }
     posted.wait(0)?;

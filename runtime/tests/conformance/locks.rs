@@ -17,10 +17,12 @@ pub(crate) const CASES: &[Case] = &[
     case!(a_large_get_is_there_after_unlock, [2]),
     case!(a_lock_is_not_taken_twice, [2]),
     case!(unchecked_locks_nest, [2]).under(&[""]),
+    case!(who_waits_elsewhere_is_told, [4]).mixed(),
     case!(styles_do_not_overlap_but_follow_each_other, [2]),
     case!(a_waiting_writer_is_served, [4]),
     case!(locks_need_no_target, [2]).one_copy(),
     case!(several_locks_in_a_global_order, [3]).many_rounds(),
+    case!(some_locks_in_a_global_order, [3]).wired(),
     case!(local_views_exclude_locks, [2]),
     case!(a_lock_excludes_local_views, [2]),
     case!(a_leaked_view_is_given_back, [2]),
@@ -196,31 +198,86 @@ fn a_lock_is_not_taken_twice(team: &Team) -> Outcome {
 fn unchecked_locks_nest(team: &Team) -> Outcome {
     let window = Window::<u64>::allocate(team, 1)?;
     let (exclusive, shared, free) = (LockKind::Exclusive, LockKind::Shared, Info::NoCheck);
-    if team.rank() == Rank(0) {
-        for (outer, inner) in
-            [(exclusive, exclusive), (shared, exclusive), (shared, shared), (exclusive, shared)]
-        {
-            window.lock_with(Rank(1), outer, free, |_| {
-                window.lock_with(Rank(1), inner, free, |epoch| epoch.put(Rank(1), 0, 1))?;
+    let nests = [(exclusive, exclusive), (shared, exclusive), (shared, shared), (exclusive, shared)];
+    for (round, (outer, inner)) in (1..).zip(nests) {
+        let nest = |value| {
+            window.lock_with(Rank(1), outer, free, |outside| {
+                window.lock_with(Rank(1), inner, free, |epoch| epoch.put(Rank(1), 0, value))?;
                 assert_eq!(kind_of(window.lock(Rank(1), shared, |_| ())), ErrorKind::LockHeld);
+                outside.flush(outside.get_value(Rank(1), 0))
+            })
+        };
+        if team.rank() == Rank(0) {
+            assert_eq!(nest(round)?, round, "the outer lock is still there");
+        }
+        team.barrier()?;
+        // A nest is exclusive as soon as one lock of it is, and can't be had beside a shared lock then.
+        if team.rank() == Rank(0) {
+            team.barrier()?;
+            let outcome = nest(round + 100);
+            match (outer, inner) {
+                (LockKind::Shared, LockKind::Shared) => assert_eq!(outcome?, round + 100),
+                _ => assert_eq!(kind_of(outcome), ErrorKind::NoCheckConflict),
+            }
+            team.barrier()?;
+        } else {
+            window.lock(Rank(1), shared, |epoch| {
+                assert_eq!(epoch.load(0)?, round);
                 team.barrier()?;
                 team.barrier()
             })?;
+            let both_share = (outer, inner) == (shared, shared);
+            let seen = window.lock(Rank(1), shared, |epoch| epoch.load(0))?;
+            assert_eq!(seen, if both_share { round + 100 } else { round });
         }
-    } else {
-        for is_exclusive in [true, true, false, true] {
-            team.barrier()?;
-            let outcome = window.lock_with(Rank(1), shared, free, |_| ());
-            match is_exclusive {
-                true => assert_eq!(kind_of(outcome), ErrorKind::NoCheckConflict),
-                false => outcome?,
+        team.barrier()?;
+        // Nothing is left of the nest.
+        window.lock(Rank(1), exclusive, |_| ())?;
+        team.barrier()?;
+    }
+    Ok(())
+}
+
+/// The lock of a rank that two map and two don't: one that waits at the owner's agent is told when one that maps it lets go.
+fn who_waits_elsewhere_is_told(team: &Team) -> Outcome {
+    const OWNER: Rank = Rank(0);
+    let window = Window::<u64>::allocate(team, 2)?;
+    let flags = crate::flags::<u64>(team, 1)?;
+    let exclusive = LockKind::Exclusive;
+    let begun = Instant::now();
+    let mut told = 0;
+    // The others are in the queue when the lock is let go, sooner or later.
+    for round in 1.. {
+        match team.rank() {
+            Rank(1) => {
+                window.lock(OWNER, exclusive, |_| {
+                    for rank in [2, 3] {
+                        flags.lock(Rank(rank), LockKind::Shared, |epoch| epoch.put(Rank(rank), 0, round))?;
+                    }
+                    grace();
+                    told = team.traffic().frames_sent;
+                    Ok(())
+                })?;
+                told = team.traffic().frames_sent - told;
             }
-            team.barrier()?;
+            Rank(2) | Rank(3) => {
+                until(|| flags.load(0).unwrap() == round);
+                window.lock(OWNER, exclusive, |epoch| {
+                    let count = epoch.flush(epoch.get_value(OWNER, 0))?;
+                    epoch.put(OWNER, 0, count + 1)
+                })?;
+            }
+            _ => {}
+        }
+        let mut outcome = [told, u64::from(team.rank() == Rank(1) && crate::PATIENT / 2 < begun.elapsed())];
+        team.broadcast(Rank(1), &mut outcome)?;
+        if outcome != [0, 0] {
+            let seen = window.lock(OWNER, LockKind::Shared, |epoch| epoch.get_value(OWNER, 0))?;
+            assert_eq!(seen, 2 * round, "each has had its turn");
+            assert_eq!(outcome[0], 1, "one frame says that the lock is free");
+            return Ok(());
         }
     }
-    team.barrier()?;
-    // Nothing is left of the nests.
-    window.lock(Rank(1), exclusive, |_| ())?;
     Ok(())
 }
 
@@ -323,9 +380,16 @@ fn locks_need_no_target(team: &Team) -> Outcome {
 }
 
 fn several_locks_in_a_global_order(team: &Team) -> Outcome {
-    const ROUNDS: u64 = 10_000;
+    locks_in_a_global_order(team, 10_000)
+}
+
+fn some_locks_in_a_global_order(team: &Team) -> Outcome {
+    locks_in_a_global_order(team, if crate::is_full() { 10_000 } else { 200 })
+}
+
+fn locks_in_a_global_order(team: &Team, rounds: u64) -> Outcome {
     let window = Window::<u64>::allocate(team, 1)?;
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let first = Rank((round % 2) as u32);
         let second = Rank(first.0 + 1);
         window.lock(first, LockKind::Exclusive, |one| {
@@ -338,7 +402,7 @@ fn several_locks_in_a_global_order(team: &Team) -> Outcome {
         })?;
     }
     team.barrier()?;
-    let all = ROUNDS / 2 * u64::from(team.size());
+    let all = rounds / 2 * u64::from(team.size());
     assert_eq!(window.local()?[0], if team.rank() == Rank(1) { 2 * all } else { all });
     Ok(())
 }

@@ -14,7 +14,7 @@
 //! | shm and tcp mixed | yes, with the most ranks of each case that has three | `Transport::Mixed` |
 //! | memory model separate, lazy | yes: what memory of the caller is | `Memory::Caller` |
 //! | memory model separate, eager and poison | no | environment of the run |
-//! | progress agent (thread, polling) | no: mapped memory needs none | environment of the run |
+//! | progress agent (polling, ticks) | no: mapped memory needs none, and locks need one | the test `agents`, for what works without |
 //! | checked mode (strict, disjoint) | no | environment of the run |
 //! | memory of the caller (two copies) | yes | `Memory::Caller` |
 //! | another copier than the calling thread | yes, where ranks share memory | `Run::copier` |
@@ -55,8 +55,10 @@ mod transfers;
 mod trouble;
 mod visibility;
 mod windows;
+mod wrong_requests;
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -149,9 +151,11 @@ const PROCESSES: &[Transport] = &[Transport::Shm, Transport::Tcp, Transport::Mix
 const EITHER: &[Memory] = &[Memory::Runtime, Memory::Caller];
 /// The limit of a blocking call in cases that don't expect one to pass: far above what a busy machine needs.
 const PATIENT: Duration = Duration::from_secs(60);
-/// The hard limit of one run.
+/// The hard limit of one run, and of one in which all rounds are made.
 const WATCHDOG: Duration = Duration::from_secs(300);
-/// Jobs of processes that run at one time.
+const FULL_WATCHDOG: Duration = Duration::from_secs(900);
+/// Jobs of processes that run at one time, beside the one of threads. In full runs each has the machine to itself: ten million
+/// rounds in which two ranks take turns are seconds while each has a core, and hours if they have to be woken.
 const JOBS_AT_ONCE: usize = 2;
 /// The limit of a single call that is expected to stall.
 const STALL: Duration = Duration::from_millis(400);
@@ -200,6 +204,21 @@ impl Case {
         Case { transports: &[Transport::Tcp], memories: &[Memory::Runtime], infos: &[""], ..self }
     }
 
+    /// A case of fewer rounds than the one that it is of, for where each round is a message.
+    const fn wired(self) -> Case {
+        Case {
+            transports: &[Transport::Tcp, Transport::Mixed],
+            memories: &[Memory::Runtime],
+            infos: &[""],
+            ..self
+        }
+    }
+
+    /// A case about ranks some of whom share memory.
+    const fn mixed(self) -> Case {
+        Case { transports: &[Transport::Mixed], memories: &[Memory::Runtime], infos: &[""], ..self }
+    }
+
     /// A case that looks at its window's memory until others have changed it, which no rule promises.
     const fn one_copy(self) -> Case {
         Case { memories: &[Memory::Runtime], ..self }
@@ -217,7 +236,8 @@ impl Case {
     }
 
     /// Memory of the caller, and info values that are taken as strong, are tried with the most ranks and, where the case
-    /// allows it, on threads only, unless the whole matrix is asked for.
+    /// allows it, on threads only, unless the whole matrix is asked for. Cases of many rounds do without it, too: they would make
+    /// hours of it.
     fn runs(&'static self) -> impl Iterator<Item = Run> {
         let whole = is_full();
         let most = self.ranks.iter().copied().max();
@@ -244,7 +264,8 @@ impl Case {
             let is_variant =
                 variant.memory == Memory::Caller || variant.info == FORCED || variant.copier != Mapped;
             let is_copied = |run: &Run| run.copier == Mapped || run.transport != Transport::Tcp;
-            runs.filter(is_copied).filter(move |run| !is_variant || whole || sampled(run))
+            runs.filter(is_copied)
+                .filter(move |run| !is_variant || (whole && !self.many_rounds) || sampled(run))
         })
     }
 }
@@ -322,6 +343,7 @@ const TABLES: &[&[Case]] = &[
     #[cfg(feature = "progressive")]
     pgo::chain::CASES,
     trouble::CASES,
+    wrong_requests::CASES,
 ];
 
 fn cases() -> impl Iterator<Item = &'static Case> {
@@ -356,15 +378,23 @@ fn main() -> ExitCode {
     let (threads, processes): (Vec<_>, Vec<_>) =
         runs.into_iter().partition(|(_, run)| run.transport == Transport::Local);
     if words.iter().any(|word| word == JOBS_ONLY) {
-        return ExitCode::from(try_all(&processes, JOBS_AT_ONCE).min(u8::MAX.into()) as u8);
+        end_with_the_parent();
+        let at_once = if is_full() { 1 } else { JOBS_AT_ONCE };
+        return ExitCode::from(try_all(&processes, at_once).min(u8::MAX.into()) as u8);
     }
     // Cases of threads look at the memory, the descriptors and the threads of this process, so they go one by one, and what
     // starts the jobs of processes, which wait most of the time, is a process of its own beside this one.
     let begun = Instant::now();
     let own = std::env::current_exe().expect("this binary has a path");
-    let jobs = Command::new(own).args(&words).arg(JOBS_ONLY).spawn().expect("this binary starts");
+    let mut jobs = Command::new(own);
+    // The input is a pipe that nobody writes to: when this process ends, in whatever way, so does what starts the jobs.
+    jobs.args(&words).arg(JOBS_ONLY).stdin(Stdio::piped()).process_group(0);
+    let mut start = || jobs.spawn().expect("this binary starts");
+    let beside = (!is_full()).then(&mut start);
     let failed_threads = try_all(&threads, 1);
-    let failed_jobs = match jobs.wait_with_output().ok().and_then(|output| output.status.code()) {
+    let mut jobs = beside.unwrap_or_else(start);
+    let _stays_open = jobs.stdin.take(); // Waiting closes what is left in the child.
+    let failed_jobs = match jobs.wait().ok().and_then(|status| status.code()) {
         Some(failures) => failures as usize,
         None => processes.len(),
     };
@@ -373,10 +403,19 @@ fn main() -> ExitCode {
     let verdict = if failures == 0 { "ok" } else { "FAILED" };
     let took = begun.elapsed().as_secs();
     println!("\ntest result: {verdict}. {passes} passed; {failures} failed; finished in {took} s");
-    println!(
-        "legs that do not exist yet: memory model separate (eager, poison), progress agent, checked mode"
-    );
+    println!("legs that do not exist yet: memory model separate (eager, poison), checked mode");
     ExitCode::from(u8::from(failures != 0))
+}
+
+/// Ends this process and the launchers that it has started, which are a group of their own, when the one that holds the other
+/// end of its input has ended. Ranks end with their launcher.
+fn end_with_the_parent() {
+    thread::spawn(|| {
+        let mut input = Vec::new();
+        let _ = std::io::stdin().read_to_end(&mut input); // An error is an end, too.
+        let _ = Command::new("kill").args(["-KILL", "0"]).status(); // Does not come back.
+        std::process::exit(1)
+    });
 }
 
 /// Makes all runs, some at one time, and counts those that fail.
@@ -431,7 +470,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
         };
         let _ = report.send(text); // Nobody listens any more after the watchdog.
     });
-    match outcome.recv_timeout(WATCHDOG) {
+    match outcome.recv_timeout(watchdog()) {
         Ok(outcome) => outcome,
         // Threads can't be ended, so the suite ends with them.
         Err(_) => {
@@ -492,9 +531,13 @@ fn drain(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     })
 }
 
+fn watchdog() -> Duration {
+    if is_full() { FULL_WATCHDOG } else { WATCHDOG }
+}
+
 fn wait(job: &mut Child) -> Option<i32> {
     let begun = Instant::now();
-    while begun.elapsed() < WATCHDOG {
+    while begun.elapsed() < watchdog() {
         match job.try_wait() {
             Ok(Some(status)) => return Some(status.code().unwrap_or(-1)),
             Ok(None) => thread::sleep(Duration::from_millis(2)),
@@ -516,6 +559,11 @@ fn is_full() -> bool {
 }
 
 const ROUNDS_TIME: Duration = Duration::from_secs(6);
+
+/// Whether every rank's memory is mapped by every other, so that a round costs no message.
+fn shares_memory(team: &Team) -> rma::Result<bool> {
+    team.ranks().try_fold(true, |all, rank| Ok(all && team.shares_memory(rank)?))
+}
 
 /// Memory through which ranks tell each other how far they are while they look at it all the time, which is no subject of
 /// the case.

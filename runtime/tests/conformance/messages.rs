@@ -26,6 +26,15 @@ fn says(error: Error, window: u64, kind: ErrorKind, sentence: &str) {
     assert!(error.context().location.file().ends_with("messages.rs"), "{error:?}");
 }
 
+/// As `says`, of an epoch under NOCHECK: what it takes for granted is looked at by the first of these calls where the target's
+/// memory is mapped, and by the second where it is not.
+#[track_caller]
+fn says_unchecked(error: Error, window: u64, kind: ErrorKind, calls: [&str; 2], rest: &str) {
+    let call = error.context().call;
+    assert!(calls.contains(&call), "{error}");
+    says(error, window, kind, &format!("{call} {rest}"));
+}
+
 /// The error of a call that should fail.
 #[track_caller]
 fn failed<T>(result: rma::Result<T>) -> Error {
@@ -227,11 +236,13 @@ fn mistakes_of_order_have_their_sentences(team: &Team) -> Outcome {
         says(error, id, ErrorKind::TransferOutsideEpoch, &sentence);
     }
     access.complete()?;
-    says(
-        failed(window.start(owner, Info::NoCheck)),
+    let unchecked = || failed(window.start(owner, Info::NoCheck).and_then(|access| access.complete()));
+    says_unchecked(
+        unchecked(),
         id,
         ErrorKind::NotPosted,
-        "start on window W at rank 0 by rank 1 promised a posted window, but the window \
+        ["start", "complete"],
+        "on window W at rank 0 by rank 1 promised a posted window, but the window \
             is not posted: this rank has used exposure 2 already, and no other was posted \
             since",
     );
@@ -251,19 +262,21 @@ fn mistakes_of_order_have_their_sentences(team: &Team) -> Outcome {
     })?;
     team.barrier()?;
     team.barrier()?;
-    says(
-        failed(window.start(owner, Info::NoCheck)),
+    says_unchecked(
+        unchecked(),
         id,
         ErrorKind::NotInGroup,
-        "start on window W at rank 0 by rank 1 comes from a rank that is not in the \
+        ["start", "complete"],
+        "on window W at rank 0 by rank 1 comes from a rank that is not in the \
             posted group",
     );
-    let free = window.lock_with(owner, LockKind::Exclusive, Info::NoCheck, |_| ());
-    says(
+    let free = window.lock_with(owner, LockKind::Exclusive, Info::NoCheck, |epoch| epoch.put(owner, 0, 1));
+    says_unchecked(
         failed(free),
         id,
         ErrorKind::MixedSync,
-        "lock on window W at rank 0 by rank 1 overlaps with another synchronization style \
+        ["lock", "unlock"],
+        "on window W at rank 0 by rank 1 overlaps with another synchronization style \
             on the window, against its owner's post",
     );
     team.barrier()?;
@@ -281,13 +294,15 @@ fn failures_of_others_have_their_sentences(team: &Team) -> Outcome {
         })?;
     } else {
         team.barrier()?;
-        let free = window.lock_with(Rank(0), LockKind::Shared, Info::NoCheck, |_| ());
-        says(
+        let free =
+            window.lock_with(Rank(0), LockKind::Shared, Info::NoCheck, |epoch| epoch.put(Rank(0), 0, 1));
+        says_unchecked(
             failed(free),
             id,
             ErrorKind::NoCheckConflict,
+            ["lock", "unlock"],
             &format!(
-                "lock on window W at rank 0 by rank {me} promised that no lock conflicts, but one \
+                "on window W at rank 0 by rank {me} promised that no lock conflicts, but one \
             does, against the lock of rank 0"
             ),
         );

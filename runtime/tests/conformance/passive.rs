@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rma::{ErrorKind, Info, LockKind, NoOp, Origins, Rank, Sum, Team, Window};
 
-use crate::{Case, Outcome, case, grace, kind_of, until};
+use crate::{Case, Outcome, case, grace, is_full, kind_of, shares_memory, until};
 
 pub(crate) const CASES: &[Case] = &[
     case!(an_epoch_toward_all_reaches_all, [1, 4, 6]),
@@ -208,7 +208,7 @@ fn refused_requests_give_buffers_back(team: &Team) -> Outcome {
 /// side by side, so that they meet at some.
 fn two_flushes_do_not_both_miss(team: &Team) -> Outcome {
     const PLACES: usize = 2048;
-    let rounds = if std::env::var_os("RMA_FULL").is_some() { 5000 } else { 100 };
+    let rounds = if is_full() && shares_memory(team)? { 5000 } else { 100 };
     let mut window = Window::<u64>::allocate(team, 2 * PLACES)?;
     for _ in 0..rounds {
         window.local_mut()?.fill(0);

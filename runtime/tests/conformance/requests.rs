@@ -96,7 +96,8 @@ fn a_pending_request_is_no_epoch(team: &Team) -> Outcome {
     let access = request.wait()?;
     access.put(other, 0, 6)?;
     access.complete()?;
-    assert_eq!(kind_of(window.istart(other, Info::NoCheck).map(|_| ())), ErrorKind::NotPosted);
+    let unposted = window.istart(other, Info::NoCheck).and_then(|request| request.wait()?.complete());
+    assert_eq!(kind_of(unposted), ErrorKind::NotPosted);
     window.local_mut()?.fill(1);
     Ok(())
 }

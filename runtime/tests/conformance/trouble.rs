@@ -7,13 +7,13 @@
 //! | a window larger than /dev/shm ends in SIGBUS | `a_window_may_be_larger_than_the_shared_memory_file_system` |
 //! | segments are left after kill -9 | `assert_nothing_left` in the tests `deaths` and `launcher` |
 //! | another job or user has the same names | `jobs_beside_each_other_do_not_meet` (test `launcher`) |
-//! | no more than 2046 windows | `four_thousand_windows_at_once`, `windows_by_the_thousand_come_and_go` |
+//! | no more than 2046 windows | `four_thousand_windows_at_once`, `hundreds_of_windows_at_once`, `windows_by_the_thousand_come_and_go` |
 //! | zero-length windows | `lengths_may_differ_and_be_zero`, `a_window_without_memory_has_a_lock` |
-//! | several locks at once | `several_locks_in_a_global_order` |
+//! | several locks at once | `several_locks_in_a_global_order`, `some_locks_in_a_global_order` |
 //! | one rank flushes while another is in a barrier | `flushes_need_nobody` |
-//! | a flag is seen before the data | `a_flag_put_after_a_flush_is_not_seen_before_the_data` |
+//! | a flag is seen before the data | `a_flag_put_after_a_flush_is_not_seen_before_the_data`, and over connections |
 //! | a strided origin with a lower bound | `strided_origins_may_begin_anywhere` |
-//! | memory grows with epochs | `memory_stays_the_same_over_many_epochs` |
+//! | memory grows with epochs | `memory_stays_the_same_over_many_epochs`, `memory_stays_the_same_over_many_frames` |
 //! | two threads with a window each | `two_threads_use_a_window_each` |
 //! | a second lock of the same target | `a_lock_is_not_taken_twice`, `unchecked_locks_nest` |
 //! | kill -9 of a lock holder | `a_killed_holder_ends_the_wait` |
@@ -23,6 +23,7 @@
 //! | a large put to a target that computes | `large_transfers_need_no_target` |
 //! | atomics on one word from a peer that maps it and one that does not | `tickets_are_distinct`, over `mixed` |
 //! | a wrong secret, garbage, half-open connections on the job's port | `a_rank_joins_by_its_environment`, `strangers_are_dropped_and_disturb_nobody` (test `tcp`) |
+//! | a peer that knows the secret and keeps to no protocol | `senseless_requests_harm_nobody` |
 //! | a link is cut | `a_cut_link_is_noticed_by_both_sides` (test `namespaces`) |
 
 use std::process::Command;
@@ -38,6 +39,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(flushes_need_nobody, [3]),
     case!(strided_origins_may_begin_anywhere, [2]),
     case!(memory_stays_the_same_over_many_epochs, [2]).processes(),
+    case!(memory_stays_the_same_over_many_frames, [2]).connected(),
+    case!(hundreds_of_windows_at_once, [3]).wired(),
     case!(two_threads_use_a_window_each, [2, 3]),
 ];
 
@@ -70,9 +73,17 @@ fn a_window_may_be_larger_than_the_shared_memory_file_system(team: &Team) -> Out
 }
 
 fn four_thousand_windows_at_once(team: &Team) -> Outcome {
-    let other = Rank(1 - team.rank().0);
+    windows_at_once(team, 4000)
+}
+
+fn hundreds_of_windows_at_once(team: &Team) -> Outcome {
+    windows_at_once(team, if is_full() { 4000 } else { 400 })
+}
+
+fn windows_at_once(team: &Team, number: usize) -> Outcome {
+    let other = Rank((team.rank().0 + 1) % team.size());
     let windows: Vec<Window<u64>> =
-        (0..4000).map(|_| Window::allocate(team, 2)).collect::<rma::Result<_>>()?;
+        (0..number).map(|_| Window::allocate(team, 2)).collect::<rma::Result<_>>()?;
     for (value, window) in (0..).zip(&windows) {
         window.lock(other, LockKind::Exclusive, |epoch| epoch.put(other, 1, value))?;
     }
@@ -136,6 +147,15 @@ fn strided_origins_may_begin_anywhere(team: &Team) -> Outcome {
 }
 
 fn memory_stays_the_same_over_many_epochs(team: &Team) -> Outcome {
+    epochs_of_many_gets(team, [100, if is_full() { 100_000 } else { 2_000 }])
+}
+
+fn memory_stays_the_same_over_many_frames(team: &Team) -> Outcome {
+    epochs_of_many_gets(team, [10, if is_full() { 2_000 } else { 30 }])
+}
+
+/// Some epochs, after which the memory is settled, and many more, in which it stays so.
+fn epochs_of_many_gets(team: &Team, [few, many]: [usize; 2]) -> Outcome {
     const GETS: usize = 600;
     // What pages the allocator and the system may still take into use.
     const SLACK_PAGES: u64 = 256;
@@ -150,11 +170,11 @@ fn memory_stays_the_same_over_many_epochs(team: &Team) -> Outcome {
         let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
         text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
     };
-    for _ in 0..100 {
+    for _ in 0..few {
         epoch()?;
     }
     let before = resident();
-    for _ in 0..if is_full() { 100_000 } else { 2_000 } {
+    for _ in 0..many {
         assert_eq!(epoch()?.len(), GETS);
     }
     let after = resident();

@@ -1,6 +1,8 @@
 //! The programs that the tests of the launcher launch: one word says which. Never used outside tests.
 #![forbid(unsafe_code)]
 
+mod agents;
+
 use std::io::{BufRead, Write};
 use std::process::{Command, ExitCode};
 use std::str::FromStr;
@@ -23,6 +25,10 @@ fn main() -> ExitCode {
 fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
     match program {
         "hello" => hello(team),
+        "exchange" => agents::exchange(team, parse(arguments, 0)),
+        "unrelated" => agents::unrelated(team, &arguments[0], parse(arguments, 1)),
+        "locks" => agents::locks(team),
+        "ticks" => agents::ticks(team),
         "lines" => lines(team, parse(arguments, 0)),
         "unfinished" => unfinished(team),
         "echo" => echo(team),

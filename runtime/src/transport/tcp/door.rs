@@ -1,6 +1,7 @@
 //! The door of a process: accepts connections and lets in those that know the secret. Never keeps more of a stranger than a
 //! handshake, nor a stranger longer than a deadline, nor more than so many of them.
 
+use std::fs::File;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -16,6 +17,8 @@ const STRANGERS_BASE: usize = 64;
 
 /// Between two tries to accept a connection while the process has no descriptor left for it.
 const SHORTAGE_NAP: Duration = Duration::from_millis(1);
+/// How long that may go on before those who knock are turned away, who would wait for an answer that never comes.
+const SHORTAGE_MAX: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub(crate) struct Door {
@@ -26,6 +29,10 @@ pub(crate) struct Door {
     strangers_max: usize,
     /// Numbers of strangers with the poller go up from here; nothing else uses such numbers.
     next: u64,
+    /// Given up for as long as it takes to turn somebody away.
+    spare: Option<File>,
+    /// Since when there has been no descriptor for whoever knocks.
+    short_since: Option<Instant>,
 }
 
 /// Numbers from here on are those of strangers.
@@ -46,13 +53,27 @@ enum Step {
     Proof(Callee),
 }
 
+/// A descriptor that is of no use. Without one, nobody can be turned away, and those who knock have to wait.
+fn spare() -> Option<File> {
+    File::open("/dev/null").ok()
+}
+
 impl Door {
     /// Listens at an address; port 0 takes a free one.
     pub(crate) fn open(address: SocketAddr, secret: Secret, me: Party, ranks: u32) -> io::Result<Door> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let strangers_max = STRANGERS_BASE + ranks as usize;
-        Ok(Door { listener, secret, me, strangers: Vec::new(), strangers_max, next: STRANGERS_FROM })
+        Ok(Door {
+            listener,
+            secret,
+            me,
+            strangers: Vec::new(),
+            strangers_max,
+            next: STRANGERS_FROM,
+            spare: spare(),
+            short_since: None,
+        })
     }
 
     /// Where others find the door.
@@ -65,6 +86,13 @@ impl Door {
         poller.watch(&self.listener, number)
     }
 
+    /// Ends the connection of whoever has knocked first.
+    fn turn_away(&mut self) {
+        drop(self.spare.take());
+        drop(self.listener.accept());
+        self.spare = spare();
+    }
+
     /// Takes in whoever has knocked.
     pub(crate) fn accept(&mut self, poller: &Poller) {
         loop {
@@ -73,12 +101,17 @@ impl Door {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     // The knock stays, so the poller would not sleep. Strangers give their descriptors back first.
                     self.strangers.clear();
-                    thread::sleep(SHORTAGE_NAP);
+                    let since = *self.short_since.get_or_insert_with(Instant::now);
+                    match since.elapsed() < SHORTAGE_MAX {
+                        true => thread::sleep(SHORTAGE_NAP),
+                        false => self.turn_away(),
+                    }
                     return;
                 }
                 // Nobody is left, or somebody has gone again.
                 Err(_) => return,
             };
+            self.short_since = None;
             if self.strangers_max <= self.strangers.len() {
                 self.strangers.remove(0);
             }

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::agent::Mode;
 use super::door::Door;
 use super::frame::Decoder;
 use super::server::{OnLost, Server};
@@ -36,6 +37,10 @@ const LOOKS_MIXED: u32 = 16;
 const LOOKS_FOR_REPLY: u32 = 3;
 /// With more ranks per core than this nobody looks longer than once.
 const DRIVING_RANKS_PER_CORE: usize = 8;
+/// The longest sleep on the sockets of a rank without an agent, which can be told by other means that it need not wait any more.
+const POLLING_SLICE: Duration = Duration::from_millis(1);
+/// Turns in a row for what has been asked of a rank without an agent, before the rank goes on.
+const TURNS_AT_ONCE: u32 = 16;
 /// How soon a driver does what only time asks for.
 const CHORES_EVERY: Duration = Duration::from_millis(1);
 
@@ -65,6 +70,7 @@ impl Eagerness {
 pub(crate) struct Driving {
     wire: Weak<Wire>,
     poller: Arc<Poller>,
+    mode: Mode,
     server: Mutex<Server>,
     /// Something was done here that requests may wait for.
     rung: AtomicBool,
@@ -92,12 +98,14 @@ impl Driving {
         door: Door,
         rendezvous: Decoder,
         on_lost: OnLost,
+        mode: Mode,
     ) -> io::Result<Driving> {
         let poller = Arc::new(Poller::new()?);
         Ok(Driving {
             wire: Arc::downgrade(wire),
             server: Mutex::new(Server::new(wire, &poller, door, rendezvous, on_lost)?),
             poller,
+            mode,
             rung: AtomicBool::new(false),
             drivers: AtomicU32::new(0),
             driven_ns: AtomicU64::new(0),
@@ -170,7 +178,48 @@ impl Driving {
 
     /// As `drive`, for a caller whose own looks are at a socket.
     pub(super) fn drive_for_reply<R>(&self, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
-        self.drive_between(LOOKS_FOR_REPLY, ready)
+        match self.mode {
+            Mode::PollingInWaits => ready(),
+            Mode::Thread | Mode::Timer(_) | Mode::Polling => self.drive_between(LOOKS_FOR_REPLY, ready),
+        }
+    }
+
+    /// Whether a thread serves others while the rank computes.
+    pub(crate) fn has_agent(&self) -> bool {
+        self.mode.has_thread()
+    }
+
+    /// Does what others have asked for, where no agent does: at the beginning of a call.
+    pub(crate) fn serve(&self) {
+        if self.mode == Mode::Polling {
+            self.serve_always();
+        }
+    }
+
+    /// As `serve`, and says how long the caller of a wait may sleep that can sleep for so long.
+    pub(super) fn serve_before_sleep(&self, slice: Duration) -> Duration {
+        self.serve();
+        match self.has_agent() {
+            true => slice,
+            false => slice.min(POLLING_SLICE),
+        }
+    }
+
+    /// As `serve`, with the fault too: for what has to be served before ranks can reach each other.
+    pub(super) fn serve_always(&self) {
+        let Some(wire) = self.wire.upgrade().filter(|_| !self.has_agent()) else { return };
+        for _ in 0..TURNS_AT_ONCE {
+            if !self.turn(&wire, true) {
+                break;
+            }
+        }
+    }
+
+    /// Sleeps on the sockets, where no agent does, at most for so long, and serves what comes. May return early.
+    pub(crate) fn sleep(&self, slice: Duration) {
+        // An error is met by the turn.
+        let _ = self.poller.sleep(Some(slice.min(POLLING_SLICE)));
+        self.serve_always();
     }
 
     fn drive_between<R>(&self, looks: u32, ready: &mut dyn FnMut() -> Option<R>) -> Option<R> {
@@ -198,6 +247,14 @@ impl Driving {
     /// Counts a thread whose wait begins to sleep (1) or has ended (-1).
     pub(crate) fn count_sleeper(&self, change: i32) {
         self.sleepers.fetch_add(change.cast_unsigned(), Ordering::Relaxed); // Relaxed: a hint for the agent.
+    }
+
+    /// What the agent does that looks at ticks only.
+    pub(super) fn attend_at_ticks(&self, wire: &Wire, tick: Duration) {
+        loop {
+            thread::sleep(tick);
+            while self.drivers.load(Ordering::Relaxed) == 0 && self.turn(wire, true) {}
+        }
     }
 
     /// What the agent does.

@@ -9,6 +9,7 @@
 //! something or stops reading.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -101,7 +102,7 @@ enum Connection {
 struct Staged {
     bytes: Vec<u8>,
     /// The last frame, while more may be added to it: its mark, and where it begins.
-    open: Option<(u64, usize)>,
+    open: Option<(u128, usize)>,
     /// How much of it has been sent.
     sent: usize,
 }
@@ -168,7 +169,7 @@ impl Link {
                 Connection::Open(_) => return Ok(()),
                 Connection::Opening => {
                     drop(state);
-                    let slice = pause()?.min(FOLLOWER_SLICE);
+                    let slice = self.rest(pause)?.min(FOLLOWER_SLICE);
                     state = self.sleep(self.state(), slice);
                 }
                 Connection::None => break,
@@ -177,7 +178,18 @@ impl Link {
         self.refuse_gone()?;
         state.connection = Connection::Opening;
         drop(state);
-        let opened = connect(self.address, secret, from, to, pause);
+        // The other rank may be about to open its link to this one.
+        let mut rest = || {
+            let slice = pause()?;
+            Ok(match &self.driving {
+                Some(driving) => {
+                    driving.serve_always();
+                    driving.serve_before_sleep(slice)
+                }
+                None => slice,
+            })
+        };
+        let opened = connect(self.address, secret, from, to, &mut rest);
         let mut state = self.state();
         let outcome = match opened {
             Ok(stream) => {
@@ -196,6 +208,15 @@ impl Link {
         };
         self.changed.notify_all();
         outcome
+    }
+
+    /// Asks the pause, and serves others before the sleep that it allows if no agent does.
+    fn rest(&self, pause: Pause<'_>) -> Result<Duration> {
+        let slice = pause()?;
+        Ok(match &self.driving {
+            Some(driving) => driving.serve_before_sleep(slice),
+            None => slice,
+        })
     }
 
     /// Whether the connection was opened.
@@ -231,7 +252,7 @@ impl Link {
     pub(crate) fn stage_more(
         &self,
         kind: Kind,
-        mark: u64,
+        mark: u128,
         head: impl FnOnce(&mut Vec<u8>),
         len: usize,
         more: impl FnOnce(&mut Vec<u8>),
@@ -290,7 +311,7 @@ impl Link {
             let slice = match left < STAGED_MAX_BYTES {
                 true if streaming.0.is_zero() => return Ok(()),
                 true => streaming.0,
-                false => pause()?,
+                false => self.rest(pause)?,
             };
             let begun = Instant::now();
             let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, slice);
@@ -313,7 +334,7 @@ impl Link {
                 _ if left == 0 => return Ok(()),
                 Moved::Bytes(_) | Moved::Nothing => {}
             }
-            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, pause()?);
+            let woken = socket::wait(&stream, PollFlags::IN | PollFlags::OUT, self.rest(pause)?);
             self.refuse_cut(&stream, woken)?;
             self.read_available(&stream)?;
         }
@@ -350,7 +371,7 @@ impl Link {
             self.refuse_gone()?;
             drop(state);
             // Not while this thread reads for all: a caller's pause may ask something on this link, too.
-            let slice = pause()?;
+            let slice = self.rest(pause)?;
             let mut state = self.state();
             if state.replies.contains_key(&request) {
                 continue;
@@ -509,7 +530,12 @@ pub(crate) fn connect(
     to: Party,
     pause: Pause<'_>,
 ) -> Result<TcpStream, Cut> {
-    let broken = |_| Cut::Gone("nobody listens at its address");
+    let broken = |error: io::Error| match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => {
+            Cut::Gone("no more files may be open here: raise the limit (ulimit -n)")
+        }
+        _ => Cut::Gone("nobody listens at its address"),
+    };
     let stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map_err(broken)?;
     socket::prepare(&stream).map_err(broken)?;
     let (caller, hello) = Caller::new(from, to).map_err(|_| Cut::Gone("the system gives no random bytes"))?;
@@ -524,7 +550,7 @@ pub(crate) fn connect(
             }
             Moved::Closed | Moved::Cut => {
                 return Err(Cut::Gone(
-                    "it refused the handshake: another job, another version or a wrong secret",
+                    "it refused the handshake: another job, another version, a wrong secret, or too few files may be open there (ulimit -n)",
                 ));
             }
         }

@@ -401,7 +401,7 @@ impl Wire {
     }
 
     /// Does what a frame from another rank asks for.
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &self,
         from: u32,
         frame: Frame<'_>,

@@ -83,14 +83,14 @@ impl RawWindow {
     #[track_caller]
     fn send_envelope(&self, call: &'static str, envelope: &Envelope) -> Result<()> {
         let &Envelope { at, style, ref bytes } = envelope;
-        let last = self.targets[at].exposure.get();
+        let last = u64::from(self.targets[at].exposure.get());
         let (code, detail) = match style {
-            Style::Start => (0, Some(("last used exposure", u64::from(last)))),
+            Style::Start => (0, Some(("last used exposure", last))),
             Style::Lock(LockKind::Exclusive) => (1, None),
             Style::Lock(LockKind::Shared) => (2, None),
         };
         let answer = self.inquire(call, at, (Ask::Epoch, detail), |body| {
-            body.u32(code).u32(last).bytes(bytes);
+            body.u32(code).bytes(bytes);
         });
         match (style, answer) {
             (Style::Start, Err(error)) if error.kind() == ErrorKind::Stalled => {

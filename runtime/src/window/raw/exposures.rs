@@ -8,6 +8,7 @@ use rma_automaton::{Call, Permit};
 use super::deferral::{Opened, Style};
 use super::failures::Failure;
 use super::parts::{Part, Rest};
+use super::protocol::Vouched;
 use super::rules::check_of;
 use super::{Access, Expected, Origins, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
@@ -149,6 +150,7 @@ impl RawWindow {
     /// Ends the exposure if the expected origins have completed, and says whether it has ended.
     #[track_caller]
     pub(crate) fn poll_wait(&self, call: &'static str, expected: Expected) -> Result<bool> {
+        self.context.serve();
         let (number, count) = self.awaited(call, expected)?;
         match self.look_for_end(number, count) {
             None => Ok(false),
@@ -350,7 +352,9 @@ impl RawWindow {
             self.promise(at, Style::Start, terms);
             return Ok(());
         }
-        if self.targets[at].remote {
+        if terms.info == Info::NoCheck && self.can_vouch(at) {
+            self.vouch_for_post(at);
+        } else if self.targets[at].remote {
             self.ask_to_start(call, at, terms.info != Info::NoCheck)?;
         } else {
             match (self.try_start(at), terms.info) {
@@ -369,10 +373,14 @@ impl RawWindow {
         let at = self.check_rank(call, target)?;
         self.refuse_poisoned(call)?;
         self.refuse_start(call, check_of(terms), at)?;
-        match (self.try_start(at), terms.info) {
-            (Ok(()), _) => {}
-            (Err(refusal), Info::NoCheck) => return Err(self.broken_start_promise(call, at, refusal)),
-            (Err(_), _) => self.targets[at].access.set(Access::Asked),
+        if terms.info == Info::NoCheck && self.can_vouch(at) {
+            self.vouch_for_post(at);
+        } else {
+            match (self.try_start(at), terms.info) {
+                (Ok(()), _) => {}
+                (Err(refusal), Info::NoCheck) => return Err(self.broken_start_promise(call, at, refusal)),
+                (Err(_), _) => self.targets[at].access.set(Access::Asked),
+            }
         }
         self.open.started.set(self.open.started.get() + 1);
         Ok(())
@@ -381,6 +389,7 @@ impl RawWindow {
     /// Whether a requested access has been admitted.
     #[track_caller]
     pub(crate) fn poll_start(&self, call: &'static str, target: Rank) -> Result<bool> {
+        self.context.serve();
         let at = self.check_rank(call, target)?;
         if self.targets[at].access.get() != Access::Asked || self.try_start(at).is_ok() {
             return Ok(true);
@@ -430,6 +439,12 @@ impl RawWindow {
     pub(crate) fn note_open_wait(&self) {
         let note = "the request was dropped before the exposure had ended";
         self.context.leave_open(self.error(ErrorKind::EpochStillOpen, "iwait").note(note));
+    }
+
+    /// Opens an access of which the program says that its target is posted; the target looks when the first transfer arrives.
+    fn vouch_for_post(&self, at: usize) {
+        self.targets[at].vouched.set(Vouched::Posted);
+        self.targets[at].access.set(Access::Started);
     }
 
     /// Asks a target that shares no memory with this rank to be admitted.

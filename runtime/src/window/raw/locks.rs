@@ -7,6 +7,7 @@ use rma_automaton::Check;
 
 use super::deferral::{Opened, Style};
 use super::failures::{Failure, Lost};
+use super::protocol::Vouched;
 use super::rules::check_of;
 use super::{Access, LockKind, RawWindow};
 use crate::error::{Error, ErrorKind, Result};
@@ -58,6 +59,7 @@ impl RawWindow {
         }
         // A lock of the own window protects loads and stores, which wait for nothing.
         if terms.is_late() && at != self.me {
+            self.refuse_without_agent(call, at)?;
             self.promise(at, Style::Lock(kind), terms);
             return Ok(());
         }
@@ -86,9 +88,15 @@ impl RawWindow {
         Ok(())
     }
 
-    /// Has the lock of a target if nobody else has it or waits for it.
+    /// Has the lock of a target if nobody else has it or waits for it. One that shares no memory with this rank is not asked: each
+    /// transfer says what the program vouches for.
     #[track_caller]
     fn try_lock(&self, call: &'static str, at: usize, kind: LockKind) -> Result<()> {
+        if self.can_vouch(at) {
+            self.targets[at].vouched.set(vouched(kind));
+            self.hold(at, kind);
+            return Ok(());
+        }
         if self.targets[at].remote {
             return self.ask_for_lock(call, at, kind, false);
         }
@@ -115,12 +123,26 @@ impl RawWindow {
         kind: LockKind,
         waits: bool,
     ) -> Result<()> {
+        self.refuse_without_agent(call, at)?;
         match self.lock_remote(call, at, kind.sharing(), waits)? {
             Ok(()) => {
                 self.hold(at, kind);
                 Ok(())
             }
             Err((refusal, holder)) => Err(self.lock_refused(call, refusal, holder).target(Rank(at as u32))),
+        }
+    }
+
+    /// Refuses the lock of a rank that would grant it and give it on only when it calls the runtime: others would wait for somebody
+    /// who has nothing to do with them.
+    #[track_caller]
+    fn refuse_without_agent(&self, call: &'static str, at: usize) -> Result<()> {
+        match self.targets[at].remote && self.context.polled().is_some() {
+            false => Ok(()),
+            true => {
+                let note = "RMA_AGENT is polling, and has to be auto for locks of ranks that share no memory";
+                Err(self.error(ErrorKind::NeedsAgent, call).target(Rank(at as u32)).note(note))
+            }
         }
     }
 
@@ -175,6 +197,7 @@ impl RawWindow {
         let here = &self.targets[at];
         if (here.access.get(), kind) == (Access::Shared, LockKind::Exclusive) {
             match here.remote {
+                true if here.vouched.get() != Vouched::Nothing => here.vouched.set(vouched(kind)),
                 true => self.upgrade_remote(call, at)?.map_err(|(refusal, holder)| {
                     self.lock_refused(call, refusal, holder).target(Rank(at as u32))
                 })?,
@@ -374,9 +397,15 @@ impl RawWindow {
         let slots = self.plan.slots;
         let first = self.control(owner).word.0.settle(|ticket| &self.waiter(owner, ticket.slot(slots)).slot);
         if let Some(ticket) = first {
-            self.waiter(owner, ticket.slot(slots)).event.notify();
+            let waiter = self.waiter(owner, ticket.slot(slots));
+            waiter.event.notify();
             if owner == self.me {
                 self.ring();
+            } else if self.served.is_some()
+                && let Some(rank) = waiter.slot.waiter(ticket)
+                && self.targets[rank as usize].remote
+            {
+                self.ring_at(owner);
             }
         }
     }
@@ -394,6 +423,14 @@ impl RawWindow {
             (holder == Some(rank.0) || shares || self.first_at(owner) == Some(rank))
                 .then_some((rank, evidence))
         })
+    }
+}
+
+/// What is said of a lock that is not asked for.
+fn vouched(kind: LockKind) -> Vouched {
+    match kind {
+        LockKind::Exclusive => Vouched::Alone,
+        LockKind::Shared => Vouched::Unlocked,
     }
 }
 

@@ -55,6 +55,7 @@ use self::deferral::Promise;
 use self::envelope::Envelope;
 use self::guard::owner_atomicity;
 use self::parts::{Part, Rest};
+use self::protocol::Vouched;
 use self::regions::{Attached, Owned, Regions};
 use self::served::{Extents, Ground, Memory, Served};
 use crate::element::{self, name_of};
@@ -110,6 +111,8 @@ struct Target {
     /// The region that a rank without shared memory has named last. It stays attached as long as this handle is admitted.
     region: Cell<(usize, usize)>,
     access: Cell<Access>,
+    /// What the program vouches for in the epoch that `access` names, toward a rank without shared memory.
+    vouched: Cell<Vouched>,
     /// Locks of the rank that are nested in the one that `access` names.
     nested: Cell<u32>,
     /// The last exposure of the rank that this handle was admitted to.
@@ -148,8 +151,9 @@ pub(crate) struct RawWindow {
     posted: Cell<bool>,
     /// This handle may have written by plain stores since its last atomic change of an element.
     undrained: Cell<bool>,
-    /// Calls pass the hook in `trace`.
+    /// Calls pass the long way through the hook: they are recorded, or serve others as no agent does.
     instrumented: Cell<bool>,
+    is_traced: Cell<bool>,
     /// The private copy of the own memory: what loads, stores and views use. Equal to the public one where there is one copy.
     private: *mut u8,
     /// What two copies need; `None` where there is one.
@@ -435,13 +439,14 @@ impl RawWindow {
                     unit: theirs.unit as usize,
                     reach: Cell::default(),
                     unmarked_reach: Cell::default(),
-                    watched: Cell::new(false),
+                    watched: Cell::new(context.polled().is_some()),
                     part: Cell::new(None),
                     marked: match theirs.copies {
                         0 | 1 => None,
                         _ => Marked::behind(offset as usize + plan.data, theirs.bytes as usize),
                     },
                     access: Cell::new(Access::None),
+                    vouched: Cell::default(),
                     nested: Cell::new(0),
                     exposure: Cell::new(0),
                     control: ptr::from_ref(context.segment().shared(offset)),
@@ -503,7 +508,8 @@ impl RawWindow {
             taken_by_all: RefCell::default(),
             posted: Cell::new(begins == Begins::Posted),
             undrained: Cell::new(false),
-            instrumented: Cell::new(false),
+            instrumented: Cell::new(context.polled().is_some()),
+            is_traced: Cell::new(false),
             views_locked: Cell::new(false),
             fences: Cell::new(0),
             failed: Cell::new(false),
@@ -647,6 +653,10 @@ impl RawWindow {
         range: Option<Range<usize>>,
         location: &'static Location<'static>,
     ) {
+        self.context.serve();
+        if !self.is_traced.get() {
+            return;
+        }
         let mut events = self.events.borrow_mut();
         if events.len() < trace::EVENTS_MAX {
             events.push(trace::Event { call, window: self.id, caller: self.rank(), target, range, location });
@@ -655,6 +665,7 @@ impl RawWindow {
 
     pub(crate) fn start_trace(&self) {
         self.instrumented.set(true);
+        self.is_traced.set(true);
         self.targets.iter().for_each(|target| target.watch());
     }
 

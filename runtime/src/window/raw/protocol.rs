@@ -27,9 +27,9 @@ pub(super) enum Ask {
     /// Makes a shared lock exclusive.
     Upgrade,
     Unlock,
-    /// The last exposure that was used, and whether to wait. The reply has the number of the exposure, and the part that is
-    /// open if that is not all.
+    /// Whether to wait. The reply has the number of the exposure, and the part that is open if that is not all.
     Start,
+    /// The reply has the number of the exposure.
     Complete,
     /// The reply says that all before it is done.
     Flush,
@@ -49,15 +49,76 @@ pub(super) enum Ask {
     Notify,
     /// The bytes that one attached region should have. The reply has 1 and the region, or 0.
     Region,
-    /// A whole epoch: how it is opened (0 start, 1 exclusive lock, 2 shared lock), the last exposure that was used, and the
-    /// transfers, each with its length before it. It waits until the epoch is opened. The reply says that it was closed, too;
-    /// where a part is exposed, that it is open and nothing was moved.
+    /// A whole epoch: how it is opened (0 start, 1 exclusive lock, 2 shared lock), and the transfers, each with its length
+    /// before it. It waits until the epoch is opened. The reply says that it was closed, too; where a part is exposed, that it is
+    /// open and nothing was moved.
     Epoch,
+    /// The turn of somebody has come who waits here for the lock. No reply.
+    Look,
 }
 
+/// What the caller of an epoch under NOCHECK vouches for, so that nobody was asked to open it. Every transfer of the epoch says
+/// so, and whoever does it looks whether it is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(super) enum Vouched {
+    /// Nothing: the epoch was opened by a request, or is the phase of a fence.
+    #[default]
+    Nothing = 0,
+    /// The target is posted for the origin.
+    Posted = 1,
+    /// Nobody else has the lock or takes it meanwhile.
+    Alone = 2,
+    /// Nobody else has the lock exclusively or takes it so meanwhile.
+    Unlocked = 3,
+}
+
+/// Where [`Vouched`] stands in the word that says what is asked.
+const VOUCHED_SHIFT: u32 = 8;
+
 impl Ask {
+    /// The word that asks for this in an epoch of which `vouched` is said.
+    pub(super) fn word(self, vouched: Vouched) -> u32 {
+        match self.is_part_of(vouched) {
+            true => self as u32 | (vouched as u32) << VOUCHED_SHIFT,
+            false => self as u32,
+        }
+    }
+
+    /// What is asked, in an epoch of which nothing is vouched for.
     pub(super) fn read(body: &mut Body<'_>) -> Result<Ask, Malformed> {
-        const ASKS: [Ask; 20] = [
+        match Ask::read_vouched(body)? {
+            (ask, Vouched::Nothing) => Ok(ask),
+            _ => Err(Malformed("something is vouched for where it can't be")),
+        }
+    }
+
+    /// What is asked, and what its origin vouches for.
+    pub(super) fn read_vouched(body: &mut Body<'_>) -> Result<(Ask, Vouched), Malformed> {
+        const ALL: [Vouched; 4] = [Vouched::Nothing, Vouched::Posted, Vouched::Alone, Vouched::Unlocked];
+        let word = body.u32()?;
+        let ask = Ask::of(word & ((1 << VOUCHED_SHIFT) - 1))?;
+        let vouched = ALL.into_iter().find(|&vouched| vouched as u32 == word >> VOUCHED_SHIFT);
+        let vouched = vouched.filter(|&vouched| vouched == Vouched::Nothing || ask.is_part_of(vouched));
+        Ok((ask, vouched.ok_or(Malformed("something is vouched for that nobody can know"))?))
+    }
+
+    /// Whether this can open an epoch of which `vouched` is said.
+    fn is_part_of(self, vouched: Vouched) -> bool {
+        match self {
+            Ask::Put | Ask::Get | Ask::Fetch | Ask::Accumulate | Ask::CompareSwap | Ask::Notify => true,
+            Ask::Complete => vouched == Vouched::Posted,
+            _ => false,
+        }
+    }
+
+    /// Whether a reply follows a transfer.
+    pub(super) fn has_reply(self) -> bool {
+        !matches!(self, Ask::Put | Ask::Accumulate | Ask::Notify)
+    }
+
+    fn of(code: u32) -> Result<Ask, Malformed> {
+        const ASKS: [Ask; 21] = [
             Ask::Put,
             Ask::Get,
             Ask::Fetch,
@@ -78,8 +139,8 @@ impl Ask {
             Ask::Notify,
             Ask::Region,
             Ask::Epoch,
+            Ask::Look,
         ];
-        let code = body.u32()?;
         ASKS.into_iter()
             .find(|&ask| ask as u32 == code)
             .ok_or(Malformed("a window is asked for what does not exist"))
@@ -108,6 +169,8 @@ pub(super) enum Answer {
     Broken,
     /// Nothing was done, since the origin is not admitted.
     NotAdmitted,
+    /// Something was not done, since it reaches outside the bytes that are exposed, from the first to before the last of these.
+    Outside(u64, u64),
 }
 
 const HOLDER_NONE: u64 = u64::MAX;
@@ -139,6 +202,7 @@ impl Answer {
             Answer::Departed(rank) => (5, rank.into(), 0),
             Answer::Broken => (6, 0, 0),
             Answer::NotAdmitted => (7, 0, 0),
+            Answer::Outside(start, end) => (8, start, end),
         };
         let mut body = code.to_le_bytes().to_vec();
         body.extend_from_slice(&first.to_le_bytes());
@@ -174,6 +238,7 @@ impl Answer {
             (5, _) => Answer::Departed(rank()?),
             (6, _) => Answer::Broken,
             (7, _) => Answer::NotAdmitted,
+            (8, start) => Answer::Outside(start, second),
             _ => return Err(WRONG),
         })
     }
@@ -224,6 +289,7 @@ mod tests {
             Answer::Departed(2),
             Answer::Broken,
             Answer::NotAdmitted,
+            Answer::Outside(8, 24),
         ];
         for answer in answers.into_iter().chain(refusals.map(Answer::Start)) {
             let body = answer.encode();
@@ -234,10 +300,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_vouched_for_survives_the_way() {
+        for vouched in [Vouched::Nothing, Vouched::Posted, Vouched::Alone, Vouched::Unlocked] {
+            for ask in [Ask::Put, Ask::Get, Ask::Fetch, Ask::Accumulate, Ask::CompareSwap, Ask::Notify] {
+                let word = ask.word(vouched).to_le_bytes();
+                assert_eq!(Ask::read_vouched(&mut Body::new(&word)), Ok((ask, vouched)));
+                assert_eq!(Ask::read(&mut Body::new(&word)).is_ok(), vouched == Vouched::Nothing);
+            }
+        }
+    }
+
+    #[test]
     fn what_does_not_exist_is_refused() {
-        for code in [0_u32, 21, u32::MAX] {
-            assert!(Ask::read(&mut Body::new(&code.to_le_bytes())).is_err());
+        for code in [0_u32, 22, 255, u32::MAX] {
+            assert!(Ask::read_vouched(&mut Body::new(&code.to_le_bytes())).is_err());
             assert!(read_reason(code).is_err());
+        }
+        // What opens nothing vouches for nothing, and a lock has nothing to complete.
+        for (ask, vouched) in
+            [(Ask::Lock, Vouched::Posted), (Ask::Complete, Vouched::Alone), (Ask::Put, Vouched::Nothing)]
+        {
+            assert_eq!(ask.word(vouched), ask as u32);
+            let word = ask as u32 | (vouched as u32 + 4 * u32::from(ask == Ask::Put)) << VOUCHED_SHIFT;
+            assert!(Ask::read_vouched(&mut Body::new(&word.to_le_bytes())).is_err());
         }
         assert!(read_way(4).is_err());
         for body in [[0_u8; 20], [9; 20], [255; 20]] {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::RawWindow;
 use super::packing::{pack, packed_bytes};
 use super::parts::Part;
-use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS};
+use super::protocol::{Answer, Ask, NOT_POSTED, POSTED_FOR_OTHERS, Vouched};
 use crate::element::OpCode;
 use crate::error::{Error, ErrorKind, Evidence, Result};
 use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
@@ -34,7 +34,12 @@ const GETS_AT_ONCE: usize = 16;
 /// How long a rank that says that a window is broken, or that it departs, tries to open a link for that.
 const BREAKING_PATIENCE: Duration = Duration::from_millis(300);
 const DEPARTING_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a rank that lets go of a lock tries to open a link to the agent at which the next one waits, who is found a little
+/// later anyway.
+const RINGING_PATIENCE: Duration = Duration::from_millis(20);
 const TELLING_SLICE: Duration = Duration::from_millis(10);
+
+const NO_EXPOSURE: Malformed = Malformed("an exposure of a number that none has");
 
 /// A number that explains a wait, and its name.
 type Detail = Option<(&'static str, u64)>;
@@ -88,6 +93,16 @@ impl RawWindow {
         }
     }
 
+    /// The word that asks a target for something in the epoch that is open toward it.
+    fn word(&self, at: usize, ask: Ask) -> u32 {
+        ask.word(self.targets[at].vouched.get())
+    }
+
+    /// What is alike in transfers that one frame can hold.
+    fn alike(&self, codes: [u32; 2]) -> u128 {
+        codes.iter().fold(u128::from(self.id), |mark, &code| mark << 32 | u128::from(code))
+    }
+
     /// Asks a target for something and waits for the answer and the data behind it.
     #[track_caller]
     pub(super) fn inquire(
@@ -98,9 +113,10 @@ impl RawWindow {
         arguments: impl FnOnce(Writer<'_>),
     ) -> Result<(Answer, Vec<u8>)> {
         self.open_envelope(call, at)?;
+        let word = self.word(at, ask);
         let reply = self.on_link(call, at, detail, |link, pause| {
             let request = link.fresh_request();
-            link.stage(Kind::Service, request, |body| arguments(body.u64(self.id).u32(ask as u32)));
+            link.stage(Kind::Service, request, |body| arguments(body.u64(self.id).u32(word)));
             link.reply(request, pause).inspect_err(|_| {
                 // A grant that comes late would be nobody's.
                 link.forget(request);
@@ -164,12 +180,20 @@ impl RawWindow {
                 self.failure(call, super::failures::Failure::Departed(Rank(rank))).target(target)
             }
             Answer::Broken | Answer::Start(exposure::Refusal::Poisoned) => self.poisoned_now(call),
+            Answer::Start(refusal) => self.broken_start_promise(call, at, refusal),
+            Answer::Lock(refusal, holder) => {
+                self.lock_refused(call, refusal, holder.map(Rank)).target(target)
+            }
+            Answer::Outside(start, end) => {
+                let note = format!("bytes {start}..{end} are exposed");
+                self.error(ErrorKind::OutOfBounds, call).target(target).note(note)
+            }
             Answer::NotAdmitted if self.is_broken() => self.poisoned_now(call),
             Answer::NotAdmitted => {
                 let note = "the target has gone out of this epoch, and nothing was moved since";
                 self.error(ErrorKind::Poisoned, call).target(target).note(note)
             }
-            _ => self.malformed(call, at, Malformed("an answer to another question")),
+            Answer::Done(_) => self.malformed(call, at, Malformed("an answer to another question")),
         }
     }
 
@@ -233,9 +257,18 @@ impl RawWindow {
         }
     }
 
-    /// Completes all transfers to a target and gives its lock back.
+    /// Whether an epoch under NOCHECK can be opened toward a target without a word to it, as its transfers say what the program
+    /// vouches for. Memory that is attached later has to stay attached between asking where it is and reaching it.
+    pub(super) fn can_vouch(&self, at: usize) -> bool {
+        self.targets[at].remote && self.targets[at].attached.is_none()
+    }
+
+    /// Completes all transfers to a target and gives its lock back, if it has that.
     #[track_caller]
     pub(super) fn unlock_remote(&self, call: &'static str, at: usize) -> Result<()> {
+        if self.targets[at].vouched.take() != Vouched::Nothing {
+            return self.flush_remote(call, std::iter::once(at));
+        }
         self.targets[at].staged.set(false);
         self.forget_region(at);
         let (answer, _) = self.inquire(call, at, (Ask::Unlock, None), |_| ())?;
@@ -250,11 +283,8 @@ impl RawWindow {
         at: usize,
         waits: bool,
     ) -> Result<Result<(u32, Option<Part>), exposure::Refusal>> {
-        let last = self.targets[at].exposure.get();
-        let detail = Some(("last used exposure", u64::from(last)));
-        let asked = self.inquire(call, at, (Ask::Start, detail), |body| {
-            body.u32(last).u32(waits.into());
-        });
+        let detail = Some(("last used exposure", u64::from(self.targets[at].exposure.get())));
+        let asked = self.inquire(call, at, (Ask::Start, detail), |body| drop(body.u32(waits.into())));
         let (answer, data) = match asked {
             Err(error) if error.kind() == ErrorKind::Stalled => {
                 return Err(self.group_of_stalled_start(call, at, error));
@@ -285,7 +315,7 @@ impl RawWindow {
         match answer {
             Answer::Done(number) => match u32::try_from(number) {
                 Ok(number) => Ok(Ok((number, self.read_part(call, at, data)?))),
-                Err(_) => Err(self.malformed(call, at, Malformed("an exposure of a number that none has"))),
+                Err(_) => Err(self.malformed(call, at, NO_EXPOSURE)),
             },
             Answer::Start(refusal) => Ok(Err(refusal)),
             other => Err(self.unhoped(call, at, other)),
@@ -320,10 +350,18 @@ impl RawWindow {
     /// Completes all transfers to a target and the access.
     #[track_caller]
     pub(super) fn complete_remote(&self, call: &'static str, at: usize) -> Result<()> {
-        self.targets[at].staged.set(false);
+        let here = &self.targets[at];
+        here.staged.set(false);
         self.forget_region(at);
-        let (answer, _) = self.inquire(call, at, (Ask::Complete, None), |_| ())?;
-        self.expect_done(call, at, answer).map(|_| ())
+        let asked = self.inquire(call, at, (Ask::Complete, None), |_| ());
+        here.vouched.set(Vouched::Nothing);
+        let number = self.expect_done(call, at, asked?.0)?;
+        match u32::try_from(number) {
+            Ok(0) => {} // It has not been let in, which this rank knows already.
+            Ok(number) => here.exposure.set(number),
+            Err(_) => return Err(self.malformed(call, at, NO_EXPOSURE)),
+        }
+        Ok(())
     }
 
     /// Whether a target has its window posted.
@@ -400,6 +438,12 @@ impl RawWindow {
         });
     }
 
+    /// Tells the agent of a rank whose memory is mapped that the turn of somebody has come who waits there.
+    #[cold]
+    pub(super) fn ring_at(&self, at: usize) {
+        self.tell(at, RINGING_PATIENCE, Ask::Look, |_| ());
+    }
+
     /// Tells a rank that the own handle is gone.
     pub(super) fn depart_remote(&self, at: usize) {
         self.tell(at, DEPARTING_PATIENCE, Ask::Depart, |_| ());
@@ -446,6 +490,7 @@ impl RawWindow {
         pieces: impl Iterator<Item = RemotePiece<*const u8>>,
     ) -> Result<()> {
         self.targets[at].staged.set(true);
+        let word = self.word(at, Ask::Put);
         self.on_link(call, at, None, |link, pause| {
             let mut streaming = Streaming::new();
             for (offset, from, len) in pieces {
@@ -454,10 +499,10 @@ impl RawWindow {
                     let piece = PIECE_MAX_BYTES.min(len - done);
                     link.stage_more(
                         Kind::Service,
-                        self.id << 8 | u64::from(Ask::Put as u32),
+                        self.alike([word, 0]),
                         |body| {
                             body.extend_from_slice(&self.id.to_le_bytes());
-                            body.extend_from_slice(&(Ask::Put as u32).to_le_bytes());
+                            body.extend_from_slice(&word.to_le_bytes());
                         },
                         piece + PIECE_HEADER_BYTES,
                         |body| {
@@ -505,7 +550,7 @@ impl RawWindow {
                     let mut group = Vec::new();
                     let mut total = 0;
                     link.stage(Kind::Service, request, |body| {
-                        let mut body = body.u64(self.id).u32(Ask::Get as u32);
+                        let mut body = body.u64(self.id).u32(self.word(at, Ask::Get));
                         while let Some(piece) = next
                             && total + piece.2 <= PIECE_MAX_BYTES
                             && (group.len() + 1) * PIECE_HEADER_BYTES <= PIECE_MAX_BYTES
@@ -581,9 +626,7 @@ impl RawWindow {
         self.targets[at].staged.set(true);
         let (size, each) = (self.element.size, packed_bytes(self.element));
         let most = (PIECE_MAX_BYTES / size.max(each)).max(1);
-        let codes = [Ask::Accumulate as u32, operation as u32];
-        // Only what is combined alike goes into one frame.
-        let mark = codes.iter().fold(self.id, |mark, &code| mark << 8 | u64::from(code));
+        let codes = [self.word(at, Ask::Accumulate), operation as u32];
         self.on_link(call, at, None, |link, pause| {
             let mut streaming = Streaming::new();
             for (offset, from, count) in pieces {
@@ -591,7 +634,7 @@ impl RawWindow {
                     let piece = most.min(count - done);
                     link.stage_more(
                         Kind::Service,
-                        mark,
+                        self.alike(codes),
                         |body| {
                             body.extend_from_slice(&self.id.to_le_bytes());
                             codes.iter().for_each(|code| body.extend_from_slice(&code.to_le_bytes()));
@@ -667,7 +710,7 @@ impl RawWindow {
         self.targets[at].staged.set(true);
         self.on_link(call, at, None, |link, pause| {
             link.stage(Kind::Service, 0, |body| {
-                body.u64(self.id).u32(Ask::Notify as u32).u32(counter as u32);
+                body.u64(self.id).u32(self.word(at, Ask::Notify)).u32(counter as u32);
             });
             // The target may wait for it while this rank does something else.
             link.push(pause)

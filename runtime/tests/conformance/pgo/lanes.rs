@@ -2,9 +2,10 @@
 //! stay with their originator, offers in the store, threads, errors. Never counts nanoseconds; what is counted is locks and copies.
 
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rma::pgo::{self, GETS_OK, PUTS_OK, malloc, nothing, over};
-use rma::private::testing::pgo_counters;
+use rma::private::testing::{holding_offers, pgo_counters, with_limit};
 use rma::{ErrorKind, Rank, Team};
 
 use super::pends;
@@ -17,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(puts_in_lanes_keep_their_order, [2]).one_copy().under(&[""]),
     case!(an_offer_gives_way_to_what_waits_in_the_store, [2]).one_copy().under(&[""]),
     case!(a_granted_put_is_taken_back, [2]).one_copy().under(&[""]).mapped(),
+    case!(a_held_lock_is_waited_for_once, [2]).one_copy().under(&[""]).mapped(),
     case!(a_later_request_comes_after_a_blocking_offer, [2]).one_copy().under(&[""]),
 ];
 
@@ -279,6 +281,32 @@ fn a_granted_put_is_taken_back(team: &Team) -> Outcome {
                 team.barrier()?;
             }
         }
+    }
+    Ok(())
+}
+
+/// An event waits in the store of a rank that keeps the lock. The call that waits for it ends at its limit, and taking the event back
+/// does not take as long again.
+fn a_held_lock_is_waited_for_once(team: &Team) -> Outcome {
+    const LIMIT: Duration = Duration::from_secs(2);
+    if team.rank() == Rank(0) {
+        let mut got = [0_u8];
+        let begun = Instant::now();
+        let outcome = with_limit(team, LIMIT, || {
+            pgo::scope(team, 1, |scope| {
+                scope.get(&mut got, Rank(1), 0)?;
+                team.barrier()?;
+                team.barrier()?;
+                scope.offer(nothing(), 0)
+            })
+        });
+        assert_eq!(kind_of(outcome), ErrorKind::Stalled);
+        let took = begun.elapsed();
+        assert!(LIMIT <= took && took < 2 * LIMIT, "{took:?}");
+        team.barrier()?;
+    } else {
+        team.barrier()?;
+        holding_offers(team, || team.barrier().and_then(|()| team.barrier()))??;
     }
     Ok(())
 }

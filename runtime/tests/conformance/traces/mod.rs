@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 
 use rma::{Basic, Rank, Team, Window};
 
-use crate::{Case, Outcome, case, is_full};
-use plan::{Numbers, Program};
+use crate::{Case, Outcome, case, is_full, shares_memory};
+pub(crate) use plan::Numbers;
+use plan::Program;
 
 pub(crate) const CASES: &[Case] = &[
     case!(random_programs_read_what_the_model_says, [2, 3, 6]),
@@ -37,8 +38,9 @@ pub(crate) enum Described {
     Datatypes,
 }
 
-/// Programs of a full run.
+/// Programs of a full run, and of many ranks that wait for many messages.
 const PROGRAMS: u64 = 10_000;
+const PROGRAMS_CONNECTED: u64 = 1_000;
 /// How long other runs go on.
 const TIME: Duration = Duration::from_secs(2);
 /// Programs that an ordinary run makes at most.
@@ -59,10 +61,11 @@ fn random_programs(team: &Team, described: Described) -> Outcome {
     // Other seeds in every run; the clock is rank 0's.
     let clock = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?;
     let mut seeds = Numbers::new(clock.as_nanos() as u64);
+    let programs = if team.size() <= 3 || shares_memory(team)? { PROGRAMS } else { PROGRAMS_CONNECTED };
     for number in 0.. {
         let goes_on = match (fixed, is_full()) {
             (Some(_), _) => number == 0,
-            (None, true) => number < PROGRAMS,
+            (None, true) => number < programs,
             (None, false) => number < PROGRAMS_SOON && begun.elapsed() < TIME,
         };
         let mut next = [u64::from(goes_on), fixed.unwrap_or_else(|| seeds.next())];

@@ -7,9 +7,10 @@
 
 mod elements;
 mod transfers;
+mod vouched;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -31,10 +32,10 @@ use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::{Body, Kind, Malformed, Writer, seal};
 use crate::transport::tcp::wire::{Progress, Service, Wire};
 
-/// How soon what waits is looked at again without anybody telling the agent, where ranks that map the memory can change it.
-const SHARED_SLICE: Duration = Duration::from_millis(1);
-/// The same where only the owner and the agent can.
-const OWN_SLICE: Duration = Duration::from_millis(50);
+/// How soon what waits is looked at again without anybody telling the agent: somebody may have ended.
+const SLICE: Duration = Duration::from_millis(50);
+/// The same for what nobody tells of: that a guard is given back, and that there is room in the queue of the lock.
+const UNTOLD_SLICE: Duration = Duration::from_millis(1);
 /// A fence number has so many bits.
 const FENCE_NUMBER_MAX: u64 = 1 << 59;
 
@@ -49,7 +50,6 @@ pub(super) struct Served {
     broken_offset: u64,
     plan: Plan,
     ground: Memory,
-    slice: Duration,
     state: Mutex<State>,
     /// Fences that the owner has come to.
     fences: AtomicU64,
@@ -102,8 +102,12 @@ struct Origin {
     access: Granted,
     request: u64,
     verdict: Verdict,
+    /// Whether the rank knows already that nothing of its epoch is done.
+    told: bool,
     /// How far a transfer has come that has met an element which somebody else is changing.
     resume: Option<Resume>,
+    /// The bytes that are exposed, if they are not all and the origin can't know.
+    part: Option<(u64, u64)>,
 }
 
 /// What the closing call of an epoch is told.
@@ -116,14 +120,24 @@ enum Verdict {
     Refused,
     /// Something was not, as somebody has ended while changing the same element.
     Lost(u32, Evidence),
+    /// Nothing was, as the window is not posted for the rank, which had vouched for that.
+    NotStarted(exposure::Refusal),
+    /// Something was not, as somebody has a lock that the rank had vouched that nobody has.
+    NotLocked(Refusal, Option<u32>),
+    /// Something was not, as it reaches outside these bytes, which are exposed.
+    Outside(u64, u64),
 }
 
 impl Verdict {
-    fn answer(self) -> Answer {
+    /// The answer to whoever closes an epoch, to which this number belongs.
+    fn answer(self, number: u32) -> Answer {
         match self {
-            Verdict::Done => Answer::Done(0),
+            Verdict::Done => Answer::Done(number.into()),
             Verdict::Refused => Answer::NotAdmitted,
             Verdict::Lost(rank, evidence) => Answer::Lost(rank, evidence),
+            Verdict::NotStarted(refusal) => Answer::Start(refusal),
+            Verdict::NotLocked(refusal, holder) => Answer::Lock(refusal, holder),
+            Verdict::Outside(start, end) => Answer::Outside(start, end),
         }
     }
 }
@@ -133,6 +147,8 @@ enum Granted {
     /// Nothing; in a fence phase that is enough.
     #[default]
     Nothing,
+    /// Nothing, not even in a fence phase: what it had vouched for was not true.
+    Refused,
     Start(u32),
     Lock(Sharing),
 }
@@ -148,9 +164,7 @@ struct Parked {
 
 #[derive(Clone, Copy)]
 enum Wish {
-    Start {
-        last: u32,
-    },
+    Start,
     /// A lock, and the place in its queue once there was one.
     Lock {
         sharing: Sharing,
@@ -171,7 +185,6 @@ impl Served {
         ground: Ground,
     ) -> Served {
         let Ground { offset, broken_offset, plan, memory } = ground;
-        let mapped = members.job_ranks().iter().filter(|&&rank| context.shares_memory(rank)).count();
         Served {
             me: members.rank().0,
             members: Arc::clone(members),
@@ -181,7 +194,6 @@ impl Served {
             broken_offset,
             plan,
             ground: memory,
-            slice: if mapped == 1 { OWN_SLICE } else { SHARED_SLICE },
             state: Mutex::default(),
             fences: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
@@ -278,22 +290,31 @@ impl Served {
         sharing: Sharing,
         waits: bool,
     ) -> Option<Answer> {
-        if sharing == Sharing::Shared {
-            // Relaxed: published by the exchange that grants the lock.
-            self.peer(rank).shares.store(1, Ordering::Relaxed);
-        }
         let word = &self.control().word.0;
         let granted = match waits {
-            true => word.request(rank, sharing, self.plan.slots),
-            false => word.try_lock(rank, sharing).map(|()| Request::Granted),
+            true => {
+                self.announce_share(rank, sharing);
+                word.request(rank, sharing, self.plan.slots)
+            }
+            false => self.take_at_once(rank, sharing).map(|()| Request::Granted),
         };
         match granted {
             Ok(Request::Granted) => Some(self.grant(state, rank, request, Granted::Lock(sharing), 0)),
             Ok(Request::Queued(ticket)) => {
-                self.waiter(ticket).slot.enter(ticket, rank);
+                self.enter_queue(ticket, rank);
                 let what = Wish::Lock { sharing, ticket: Some(ticket) };
-                state.parked.push(Parked { rank, request, what, envelope: None });
-                None
+                let mut parked = Parked { rank, request, what, envelope: None };
+                match self.look(&mut parked, &mut Vec::new()) {
+                    Some((Answer::Done(_), access)) => Some(self.grant(state, rank, request, access, 0)),
+                    Some((refusal, _)) => {
+                        self.abandon(&parked);
+                        Some(refusal)
+                    }
+                    None => {
+                        state.parked.push(parked);
+                        None
+                    }
+                }
             }
             Err(Refusal::Full) if waits => {
                 let what = Wish::Lock { sharing, ticket: None };
@@ -304,6 +325,22 @@ impl Served {
                 self.withdraw_share(rank);
                 Some(Answer::Lock(refusal, word.state().holder()))
             }
+        }
+    }
+
+    /// Enters a rank in the queue of the lock. The word is to be looked at afterwards: whoever has let go of the lock before it could
+    /// see the entry has told nobody.
+    fn enter_queue(&self, ticket: Ticket, rank: u32) {
+        self.waiter(ticket).slot.enter(ticket, rank);
+        // SeqCst: pairs with the fence in `settle`, between the change of the word and the look at the entry.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Says that a rank is about to share the lock.
+    fn announce_share(&self, rank: u32, sharing: Sharing) {
+        if sharing == Sharing::Shared {
+            // Relaxed: published by the exchange that grants the lock.
+            self.peer(rank).shares.store(1, Ordering::Relaxed);
         }
     }
 
@@ -319,9 +356,14 @@ impl Served {
 
     fn upgrade(&self, state: &mut State, rank: u32) -> Answer {
         let word = &self.control().word.0;
+        let Some(Origin { access: access @ Granted::Lock(Sharing::Shared), .. }) =
+            state.origins.get_mut(&rank)
+        else {
+            return Answer::NotAdmitted;
+        };
         match word.try_upgrade(rank) {
             Ok(()) => {
-                state.origins.entry(rank).or_default().access = Granted::Lock(Sharing::Exclusive);
+                *access = Granted::Lock(Sharing::Exclusive);
                 self.withdraw_share(rank);
                 Answer::Done(0)
             }
@@ -333,30 +375,45 @@ impl Served {
         let Some(Origin { access: Granted::Lock(sharing), verdict, .. }) = state.origins.remove(&rank) else {
             return Answer::NotAdmitted;
         };
+        self.give_back(rank, sharing);
+        verdict.answer(0)
+    }
+
+    /// Takes the lock for a rank if it is free.
+    fn take_at_once(&self, rank: u32, sharing: Sharing) -> Result<(), Refusal> {
+        self.announce_share(rank, sharing);
+        let taken = self.control().word.0.try_lock(rank, sharing);
+        if taken.is_err() && sharing == Sharing::Shared {
+            self.withdraw_share(rank);
+        }
+        taken
+    }
+
+    /// Gives a lock back that a rank has.
+    fn give_back(&self, rank: u32, sharing: Sharing) {
         if sharing == Sharing::Shared {
             self.withdraw_share(rank);
         }
         if self.control().word.0.unlock(rank, sharing) {
             self.wake_first();
         }
-        verdict.answer()
     }
 
     fn start(
         &self,
         state: &mut State,
         (rank, request): (u32, u64),
-        (last, waits): (u32, bool),
+        waits: bool,
         data: &mut Vec<u8>,
     ) -> Option<Answer> {
-        match self.try_start(rank, last) {
+        match self.try_start(rank) {
             Ok((number, extent)) => {
                 self.describe(extent, data);
                 Some(self.grant(state, rank, request, Granted::Start(number), number.into()))
             }
             Err(refusal @ exposure::Refusal::Poisoned) => Some(Answer::Start(refusal)),
             Err(_) if waits => {
-                state.parked.push(Parked { rank, request, what: Wish::Start { last }, envelope: None });
+                state.parked.push(Parked { rank, request, what: Wish::Start, envelope: None });
                 None
             }
             Err(refusal) => Some(Answer::Start(refusal)),
@@ -364,10 +421,11 @@ impl Served {
     }
 
     /// Lets a rank into the exposure that is open, if it is for the rank.
-    fn try_start(&self, rank: u32, last: u32) -> Result<(u32, Extent), exposure::Refusal> {
-        let own = self.control();
+    fn try_start(&self, rank: u32) -> Result<(u32, Extent), exposure::Refusal> {
+        let (own, record) = (self.control(), &self.peer(rank).origin);
         let withdrawn = || own.ends.0.completed.notify();
-        own.exposure.0.word.start(rank, &self.peer(rank).origin, last, withdrawn)
+        // What the rank says it has used last is not asked for: that an origin comes once is what closes an exposure.
+        own.exposure.0.word.start(rank, record, record.last(), withdrawn)
     }
 
     /// Says what an exposure opens, if it does not open all.
@@ -383,13 +441,28 @@ impl Served {
     }
 
     fn complete(&self, state: &mut State, rank: u32) -> Answer {
-        let Some(Origin { access: Granted::Start(number), verdict, .. }) = state.origins.remove(&rank) else {
-            return Answer::NotAdmitted;
-        };
-        let ends = &self.control().ends.0;
-        ends.tally.complete(&self.peer(rank).origin, number);
-        ends.completed.notify_after_change();
-        verdict.answer()
+        match state.origins.remove(&rank) {
+            Some(Origin { access: Granted::Start(number), verdict, .. }) => {
+                let ends = &self.control().ends.0;
+                ends.tally.complete(&self.peer(rank).origin, number);
+                ends.completed.notify_after_change();
+                verdict.answer(number)
+            }
+            Some(Origin { access: Granted::Refused, told: true, .. }) => Answer::Done(0),
+            Some(Origin { access: Granted::Refused, verdict, .. }) => verdict.answer(0),
+            _ => Answer::NotAdmitted,
+        }
+    }
+
+    /// What a rank is told whose request was not admitted.
+    fn refusal(&self, state: &mut State, rank: u32) -> Answer {
+        match state.origins.get_mut(&rank) {
+            Some(Origin { access: Granted::Refused, verdict, told, .. }) => {
+                *told = true;
+                verdict.answer(0)
+            }
+            _ => Answer::NotAdmitted,
+        }
     }
 
     /// Takes back a request that nobody waits for any more, whether it still waits or has been granted meanwhile.
@@ -407,7 +480,7 @@ impl Served {
             Some(origin) if origin.request == request => match origin.access {
                 Granted::Lock(_) => drop(self.unlock(state, rank)),
                 Granted::Start(_) => drop(self.complete(state, rank)),
-                Granted::Nothing => {}
+                Granted::Nothing | Granted::Refused => {}
             },
             _ => {}
         }
@@ -503,8 +576,8 @@ impl Served {
         let done = |granted, number| Some((Answer::Done(number), granted));
         match &mut parked.what {
             Wish::Rest { .. } => None,
-            Wish::Start { last } => {
-                match self.try_start(parked.rank, *last) {
+            Wish::Start => {
+                match self.try_start(parked.rank) {
                     Ok((number, extent)) => {
                         self.describe(extent, data);
                         return done(Granted::Start(number), number.into());
@@ -532,7 +605,7 @@ impl Served {
                     None => match word.request(parked.rank, *sharing, self.plan.slots) {
                         Ok(Request::Granted) => return done(Granted::Lock(*sharing), 0),
                         Ok(Request::Queued(place)) => {
-                            self.waiter(place).slot.enter(place, parked.rank);
+                            self.enter_queue(place, parked.rank);
                             *ticket = Some(place);
                             place
                         }
@@ -581,28 +654,24 @@ impl Served {
     }
 }
 
-impl Service for Served {
-    fn serve(
+// What is asked.
+impl Served {
+    fn act(
         &self,
-        from: u32,
-        request: u64,
-        mut body: Body<'_>,
+        state: &mut State,
+        (rank, request): (u32, u64),
+        (ask, mut body): (Ask, Body<'_>),
         replies: &mut Vec<u8>,
     ) -> Result<Progress, Malformed> {
-        let Some(Rank(rank)) = self.members.rank_of(Rank(from)) else {
-            return Err(Malformed("a rank asks for a window whose team it is not in"));
-        };
-        let ask = Ask::read(&mut body)?;
-        let mut state = self.state();
         let mut data = Vec::new();
         let answer = match ask {
             Ask::Put => {
-                let admitted = self.admits(&mut state, rank);
+                let admitted = self.admits(state, rank);
                 return self.put(admitted, body).map(|()| Progress::Done);
             }
             Ask::Accumulate => {
-                let admitted = self.admits(&mut state, rank);
-                return Ok(match self.combine(&mut state, (rank, admitted), body, Fetches::No)? {
+                let admitted = self.admits(state, rank);
+                return Ok(match self.combine(state, (rank, admitted), body, Fetches::No)? {
                     Combined::All(_) => Progress::Done,
                     Combined::Held => Progress::Later,
                     Combined::Lost(lost, evidence) => {
@@ -616,7 +685,7 @@ impl Service for Served {
                 body.end()?;
                 let notices = &self.control().notices.0;
                 let notice = notices.get(counter).ok_or(Malformed("there is no counter of that number"))?;
-                if self.admits(&mut state, rank) {
+                if self.admits(state, rank) {
                     notice.count.add();
                     notice.told.notify();
                 }
@@ -634,7 +703,7 @@ impl Service for Served {
                     }
                 }
             }
-            Ask::Get => match self.admits(&mut state, rank) {
+            Ask::Get => match self.admits(state, rank) {
                 true => {
                     let start = replies.len();
                     drop(Writer::new(replies, Kind::Reply, request).bytes(&Answer::Done(0).encode()));
@@ -642,10 +711,10 @@ impl Service for Served {
                     seal(replies, start);
                     None
                 }
-                false => Some(Answer::NotAdmitted),
+                false => Some(self.refusal(state, rank)),
             },
-            Ask::Fetch => match self.admits(&mut state, rank) {
-                true => match self.combine(&mut state, (rank, true), body, Fetches::Yes)? {
+            Ask::Fetch => match self.admits(state, rank) {
+                true => match self.combine(state, (rank, true), body, Fetches::Yes)? {
                     Combined::All(before) => {
                         data = before;
                         Some(Answer::Done(0))
@@ -653,48 +722,55 @@ impl Service for Served {
                     Combined::Held => return Ok(Progress::Later),
                     Combined::Lost(lost, evidence) => Some(Answer::Lost(lost, evidence)),
                 },
-                false => Some(Answer::NotAdmitted),
+                false => Some(self.refusal(state, rank)),
             },
-            Ask::CompareSwap => match self.admits(&mut state, rank) {
-                true => match self.compare_swap(&state, rank, body)? {
+            Ask::CompareSwap => match self.admits(state, rank) {
+                true => match self.compare_swap(state, rank, body)? {
                     Some(answer) => Some(answer),
                     None => return Ok(Progress::Later),
                 },
-                false => Some(Answer::NotAdmitted),
+                false => Some(self.refusal(state, rank)),
             },
             Ask::Lock => {
                 let (sharing, waits) = (read_sharing(body.u32()?)?, body.u32()? != 0);
                 body.end()?;
-                self.lock(&mut state, rank, request, sharing, waits)
+                match has_epoch(state, rank) {
+                    true => Some(Answer::NotAdmitted),
+                    false => self.lock(state, rank, request, sharing, waits),
+                }
             }
-            Ask::Upgrade => Some(self.upgrade(&mut state, rank)),
-            Ask::Unlock => Some(self.unlock(&mut state, rank)),
+            Ask::Upgrade => Some(self.upgrade(state, rank)),
+            Ask::Unlock => Some(self.unlock(state, rank)),
             Ask::Start => {
-                let (last, waits) = (body.u32()?, body.u32()? != 0);
+                let waits = body.u32()? != 0;
                 body.end()?;
-                self.start(&mut state, (rank, request), (last, waits), &mut data)
+                match has_epoch(state, rank) {
+                    true => Some(Answer::NotAdmitted),
+                    false => self.start(state, (rank, request), waits, &mut data),
+                }
             }
             Ask::Epoch => {
-                let (code, last) = (body.u32()?, body.u32()?);
-                let what = match code {
-                    0 => Wish::Start { last },
+                let what = match body.u32()? {
+                    0 => Wish::Start,
                     code => Wish::Lock { sharing: read_sharing(code - 1)?, ticket: None },
                 };
-                if let Wish::Lock { sharing: Sharing::Shared, .. } = what {
-                    // Relaxed: published by the exchange that grants the lock.
-                    self.peer(rank).shares.store(1, Ordering::Relaxed);
-                }
                 let envelope = Some(body.rest().to_vec());
-                self.settle(&mut state, Parked { rank, request, what, envelope })?.map(|(answer, told)| {
-                    data = told;
-                    answer
-                })
+                match has_epoch(state, rank) {
+                    true => Some(Answer::NotAdmitted),
+                    false => {
+                        if let Wish::Lock { sharing, .. } = what {
+                            self.announce_share(rank, sharing);
+                        }
+                        let settled = self.settle(state, Parked { rank, request, what, envelope })?;
+                        settled.map(|(answer, told)| {
+                            data = told;
+                            answer
+                        })
+                    }
+                }
             }
-            Ask::Complete => Some(self.complete(&mut state, rank)),
-            Ask::Flush => {
-                let verdict = state.origins.get_mut(&rank).map(|origin| std::mem::take(&mut origin.verdict));
-                Some(verdict.unwrap_or_default().answer())
-            }
+            Ask::Complete => Some(self.complete(state, rank)),
+            Ask::Flush => Some(self.flush(state, rank)),
             Ask::Part => {
                 self.describe(Extent::Part, &mut data);
                 Some(Answer::Done(0))
@@ -728,39 +804,80 @@ impl Service for Served {
                 return Ok(Progress::Done);
             }
             Ask::Depart => {
-                self.depart(&mut state, rank);
+                self.depart(state, rank);
                 return Ok(Progress::Done);
             }
+            // The agent looks again whenever it has been woken.
+            Ask::Look => return Ok(Progress::Done),
             Ask::Cancel => {
                 let cancelled = body.u64()?;
                 body.end()?;
-                self.cancel(&mut state, rank, cancelled);
-                self.waiting.store(state.parked.len(), Ordering::Relaxed);
+                self.cancel(state, rank, cancelled);
                 return Ok(Progress::Done);
             }
         };
-        self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
         if let Some(answer) = answer {
             Writer::new(replies, Kind::Reply, request).bytes(&answer.encode()).bytes(&data);
         }
         Ok(Progress::Done)
     }
 
+    /// What has become of the transfers of a rank since it has asked that last.
+    fn flush(&self, state: &mut State, rank: u32) -> Answer {
+        let Some(origin) = state.origins.get_mut(&rank) else { return Verdict::Done.answer(0) };
+        let answer = if origin.told { Answer::Done(0) } else { origin.verdict.answer(0) };
+        match (origin.access, origin.verdict) {
+            // It stays so until its complete.
+            (Granted::Refused, Verdict::NotStarted(_)) => origin.told = true,
+            (Granted::Refused, _) => *origin = Origin::default(),
+            _ => origin.verdict = Verdict::Done,
+        }
+        answer
+    }
+}
+
+impl Service for Served {
+    fn serve(
+        &self,
+        from: u32,
+        request: u64,
+        mut body: Body<'_>,
+        replies: &mut Vec<u8>,
+    ) -> Result<Progress, Malformed> {
+        let Some(Rank(rank)) = self.members.rank_of(Rank(from)) else {
+            return Err(Malformed("a rank asks for a window whose team it is not in"));
+        };
+        let (ask, vouched) = Ask::read_vouched(&mut body)?;
+        let mut state = self.state();
+        let entry = self.enter(&mut state, rank, vouched, (ask, body))?;
+        let progress = self.act(&mut state, (rank, request), (ask, body), replies);
+        self.leave(&mut state, rank, entry);
+        self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
+        progress
+    }
+
     fn look_again(&self, answer: &mut dyn FnMut(u32, u64, &[u8])) {
         let mut state = self.state();
-        // Those that wait on are put back, in their order.
-        for parked in std::mem::take(&mut state.parked) {
-            let (rank, request) = (parked.rank, parked.request);
-            let job_rank = self.members.job_rank(Rank(rank));
-            if self.evidence(Rank(rank)).is_some() {
-                self.abandon(&parked);
-                continue;
-            }
-            match self.settle(&mut state, parked) {
-                Ok(None) => {}
-                Ok(Some((reply, data))) => answer(job_rank.0, request, &[reply.encode(), data].concat()),
-                // It was sent by a rank of the job that does not keep to the protocol.
-                Err(Malformed(_)) => answer(job_rank.0, request, &Answer::NotAdmitted.encode()),
+        // Who is let in may be followed by somebody who was looked at before.
+        let mut is_settled = false;
+        while !is_settled {
+            is_settled = true;
+            // Those that wait on are put back, in their order.
+            for parked in std::mem::take(&mut state.parked) {
+                let (rank, request) = (parked.rank, parked.request);
+                let job_rank = self.members.job_rank(Rank(rank));
+                if self.evidence(Rank(rank)).is_some() {
+                    self.abandon(&parked);
+                    continue;
+                }
+                let settled = match self.settle(&mut state, parked) {
+                    Ok(None) => continue,
+                    Ok(Some((reply, data))) => [reply.encode(), data].concat(),
+                    // It was sent by a rank of the job that does not keep to the protocol.
+                    Err(Malformed(_)) => Answer::NotAdmitted.encode(),
+                };
+                answer(job_rank.0, request, &settled);
+                is_settled = false;
             }
         }
         self.waiting.store(state.parked.len(), Ordering::Relaxed); // Relaxed: see `ring`.
@@ -771,8 +888,21 @@ impl Service for Served {
     }
 
     fn look_again_after(&self) -> Option<Duration> {
-        (self.waiting.load(Ordering::Relaxed) != 0).then_some(self.slice) // Relaxed: the agent wrote it.
+        // Relaxed: the agent wrote it.
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let is_untold =
+            |parked: &Parked| matches!(parked.what, Wish::Rest { .. } | Wish::Lock { ticket: None, .. });
+        Some(if self.state().parked.iter().any(is_untold) { UNTOLD_SLICE } else { SLICE })
     }
+}
+
+/// Whether a rank has an epoch, or waits for one, beside which it can have no other.
+fn has_epoch(state: &State, rank: u32) -> bool {
+    let access = state.origins.get(&rank).map(|origin| origin.access);
+    matches!(access, Some(Granted::Start(_) | Granted::Lock(_)))
+        || state.parked.iter().any(|parked| parked.rank == rank)
 }
 
 fn read_sharing(code: u32) -> Result<Sharing, Malformed> {

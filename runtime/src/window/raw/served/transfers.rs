@@ -90,6 +90,8 @@ impl Served {
         // Without a start or a lock it has to be a fence phase, in which the owner has no view.
         let admitted = match access {
             Granted::Nothing => self.control().word.0.state().holder() != Some(self.me),
+            Granted::Refused if !state.shut => return false, // It has its verdict.
+            Granted::Refused => false,
             Granted::Start(_) | Granted::Lock(_) => true,
         };
         if !state.shut && admitted {
