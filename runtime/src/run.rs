@@ -100,7 +100,7 @@ impl Job {
     }
 
     /// Sets who makes longer copies in mapped memory, as `RMA_COPY_ENGINE` does for a job of processes (`mapped`, `calls` or
-    /// `thread`).
+    /// `thread`). With `calls` a longer copy may tear elements that others access meanwhile; see [`CopyEngine::Calls`].
     pub fn copy_engine(self, copy_engine: CopyEngine) -> Job {
         Job { copy_engine, ..self }
     }

@@ -1,7 +1,8 @@
 //! What an epoch's body returns, and how it is opened when the epoch has completed. Never opened earlier: only the closing
 //! call makes the [`Closed`] that opening takes, and it says of which window and toward whom transfers are complete. That an epoch
 //! of another window, or toward another rank, can't open a result is seen while the program runs, as lifetimes don't tell two windows
-//! apart that are borrowed for the same time.
+//! apart that are borrowed for the same time. Epochs of one window toward one rank are not told apart, and need not be: there is one
+//! at a time, so whatever closes later closes when the epoch that gave the result is complete.
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
@@ -77,7 +78,10 @@ impl Transfer {
 /// The result of a transfer that is there when the epoch has completed: return it from the epoch's body.
 ///
 /// The lifetime is the epoch's and can't be shortened or stretched. Whoever hands it to an epoch of another window, or to one that
-/// has completed transfers toward other ranks only, gets `OriginBufferBusy`:
+/// has completed transfers toward other ranks only, gets `OriginBufferBusy` (RMA-COMM-09). A result that outlives its epoch, as
+/// one of a guard can, may be opened by any later epoch of the window toward the same rank: a window has one epoch toward a rank
+/// at a time, whether by start, lock or fence, so the earlier is complete by then, and the result is what its own call
+/// has brought.
 ///
 /// ```
 /// use rma::{ErrorKind, LockKind, Rank, Window};

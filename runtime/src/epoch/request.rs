@@ -17,8 +17,10 @@ use crate::window::raw::{Expected, RawWindow};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Pending,
-    /// It has been granted, or its caller has been told that it never will be.
+    /// It has been granted.
     Settled,
+    /// Its caller has been told that it is not granted, and is told so again when it asks again.
+    Refused,
 }
 
 /// A start that need not have been granted yet. See [`Window::istart`].
@@ -84,7 +86,7 @@ impl<'w, T: Element> StartRequest<'w, T> {
     pub fn test(&mut self) -> Result<bool> {
         let outcome = self.window.poll_start("test of an istart", self.target);
         if outcome.is_err() {
-            self.state = State::Settled;
+            self.state = State::Refused;
         }
         outcome
     }
@@ -95,7 +97,7 @@ impl<'w, T: Element> StartRequest<'w, T> {
     /// As [`Window::start`].
     #[track_caller]
     pub fn wait(mut self) -> Result<Access<'w, T>> {
-        self.state = State::Settled;
+        self.state = State::Refused; // What is returned says so, unless there is an access.
         self.window.finish_start("wait for an istart", self.target)?;
         let access = Access::started(self.window, self.target);
         std::mem::forget(self);
@@ -107,7 +109,7 @@ impl<T: Element> Drop for StartRequest<'_, T> {
     fn drop(&mut self) {
         match self.state {
             State::Pending => self.window.withdraw_start(self.target),
-            State::Settled => self.window.cancel_start(self.target),
+            State::Settled | State::Refused => self.window.cancel_start(self.target),
         }
     }
 }
@@ -129,18 +131,20 @@ impl<'w, T: Element> Exposure<'w, T> {
 }
 
 impl<T: Element> WaitRequest<'_, T> {
-    /// Whether the exposure has ended: the call that finds all origins done ends it.
+    /// Whether the exposure has ended: the call that finds all origins done ends it, and those that follow say so again.
     ///
     /// # Errors
-    /// As [`Exposure::wait`].
+    /// As [`Exposure::wait`]; a request that has failed once does not end any more.
     #[track_caller]
     pub fn test(&mut self) -> Result<bool> {
         if self.state == State::Settled {
             return Ok(true);
         }
         let outcome = self.exposure.raw().poll_wait("test of an iwait", self.expected);
-        if !matches!(outcome, Ok(false)) {
-            self.state = State::Settled;
+        match outcome {
+            Ok(false) => {}
+            Ok(true) => self.state = State::Settled,
+            Err(_) => self.state = State::Refused,
         }
         outcome
     }
@@ -152,7 +156,7 @@ impl<T: Element> WaitRequest<'_, T> {
     #[track_caller]
     pub fn wait(mut self) -> Result<()> {
         match std::mem::replace(&mut self.state, State::Settled) {
-            State::Pending => self.exposure.raw().wait("wait for an iwait", self.expected),
+            State::Pending | State::Refused => self.exposure.raw().wait("wait for an iwait", self.expected),
             State::Settled => Ok(()),
         }
     }

@@ -27,7 +27,8 @@ pub(crate) const INFO: &str = "RMA_INFO";
 /// How many copies windows have. It says nothing about the job, so the launcher hands it on.
 pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
 
-/// Who makes longer copies in mapped memory. It says nothing about the job, so the launcher hands it on.
+/// Who makes longer copies in mapped memory, see `CopyEngine`: with `calls` they may tear words that others access meanwhile. It
+/// says nothing about the job, so the launcher hands it on.
 pub(crate) const COPY_ENGINE: &str = "RMA_COPY_ENGINE";
 
 /// Whether ranks say at their end what they have sent and received. It says nothing about the job, so the launcher hands it on.

@@ -196,13 +196,16 @@ impl<B: Offerable> Request<B> {
     ) -> Result<Status> {
         let outcome = match self.standing.is_open() {
             true => self.standing.complete(own, self.round, location),
-            false => {
-                let note = format!("it is complete already, or was never started; {}", self.standing.key);
-                let error = self.standing.owner.caller().error(ErrorKind::NotOffered, self.standing.call);
-                return Err(error.note(note).called_at(location));
-            }
+            false => return Err(self.at_its_end(location)),
         };
         self.settle_end(outcome, own, location)
+    }
+
+    #[cold]
+    fn at_its_end(&self, location: &'static Location<'static>) -> Error {
+        let note = format!("it is complete already, or was never started; {}", self.standing.key);
+        let error = self.standing.owner.caller().error(ErrorKind::NotOffered, self.standing.call);
+        error.note(note).called_at(location)
     }
 
     /// Completes the offer if that needs no waiting.
@@ -211,6 +214,10 @@ impl<B: Offerable> Request<B> {
         own: Option<&dyn Own>,
         location: &'static Location<'static>,
     ) -> Result<Option<Status>> {
+        if !self.standing.is_open() {
+            // "Not yet" would be wrong for ever.
+            return Err(self.at_its_end(location));
+        }
         let key = self.standing.key;
         let is_complete = match key.family {
             // What has arrived here, and nothing else.

@@ -36,6 +36,7 @@ mod failures;
 mod fences;
 mod figures;
 mod halos;
+mod handles;
 mod infos;
 mod jacobi;
 mod layouts;
@@ -308,6 +309,7 @@ const TABLES: &[&[Case]] = &[
     pscw::CASES,
     infos::CASES,
     requests::CASES,
+    handles::CASES,
     parts::CASES,
     locks::CASES,
     passive::CASES,

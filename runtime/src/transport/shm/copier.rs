@@ -3,7 +3,8 @@
 //!
 //! Copies by the calling thread are in `copy`. The others stand in for engines that a machine may have beside its processors
 //! (RMA-SHM-05): they show that nothing but the interface is relied on. Both have returned when the bytes are where others see
-//! them, and both end when the thread that asked for them would.
+//! them, and both end when the thread that asked for them would. The system says nothing about the accesses that it makes, so
+//! longer copies that it makes may tear words; the thread makes them by the loops of `copy`, and tears none.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -31,13 +32,19 @@ pub(super) trait Copier {
 
 /// Who makes copies in mapped memory that are longer than two words. See [`Job::copy_engine`](crate::Job::copy_engine).
 ///
-/// The results are the same with each; the others are slower, and there for tests.
+/// The results of a program without conflicting accesses are the same with each; the others are slower, and there for tests. An
+/// element that is read while it is being put has some whole value with [`Mapped`](CopyEngine::Mapped) and
+/// [`Thread`](CopyEngine::Thread); see [`Calls`](CopyEngine::Calls).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyEngine {
     /// The thread that makes the call, by loops or instructions that suit the machine.
     #[default]
     Mapped,
     /// The system, by its calls for the memory of processes (`process_vm_writev`), where it permits them, and a thread where not.
+    ///
+    /// How the system accesses memory is its own affair: an element that others read or change while a copy of more than 16
+    /// bytes is made of it may be torn, which is to say made of bytes of several values. Single elements, atomic changes and
+    /// what moves between the two copies of a window are not concerned, as this thread makes them.
     Calls,
     /// Another thread of the process.
     Thread,

@@ -10,7 +10,8 @@
 //! Both keep one promise (RMA-READ-04): where origin and target are aligned to a word of 2, 4 or 8 bytes and the length
 //! is a multiple of it, no such word is torn. Vector loads and stores keep it too: on x86-64 a vector access splits at
 //! cache lines only, on aarch64 it is used only at multiples of 8 bytes, where it counts as separate 64-bit accesses.
-//! Short and remaining pieces are copied with overlapping words of one size, which are multiples of the element apart.
+//! Short and remaining pieces are copied with overlapping words of one size, which are multiples of the element apart. What the
+//! system copies (`copier`) is not part of the promise.
 //!
 //! Long copies on x86-64 are one `rep movsq` where that is no slower than the loop: on some machines it is faster, and does not mind
 //! how far apart origin and target are; on some virtual machines it is an order of magnitude slower. So both are tried
@@ -82,6 +83,12 @@ impl Engine {
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
         let pairs = false;
         Engine { loops: Loops::choose(), other: Other::of(engine), pairs }
+    }
+
+    /// The engine that makes all copies by the calling thread, whoever was asked for: for copies whose words others change by
+    /// atomics at the same time, which must not be torn.
+    pub(crate) fn mapped(self) -> Engine {
+        Engine { other: None, ..self }
     }
 
     /// The engine that exchanges words only.

@@ -103,7 +103,8 @@ impl Private {
             mirror,
             bytes: window.targets[window.me].bytes,
             marked,
-            engine: window.engine,
+            // Others may change the mirror by atomics while it is brought home, and no word of theirs may come torn.
+            engine: window.engine.mapped(),
             context: Arc::clone(&window.context),
             memory: self.memory,
             moved: Moved::default(),
