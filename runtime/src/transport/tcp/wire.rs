@@ -336,6 +336,12 @@ impl Wire {
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
+    /// Ends what [`ring_bell`](Wire::ring_bell) began.
+    pub(super) fn silence_bell(&self) {
+        // Fails only when nobody has rung.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+    }
+
     fn services(&self) -> MutexGuard<'_, HashMap<u64, Arc<dyn Service>>> {
         // Nothing panics while the table is inconsistent.
         self.services.lock().unwrap_or_else(PoisonError::into_inner)
