@@ -302,8 +302,8 @@ impl Wire {
     /// Sleeps until something has come on a link to one of these ranks, or `bell` can be read, or for so long.
     pub(crate) fn wait_any(&self, ranks: &[u32], bell: BorrowedFd<'_>, timeout: Duration) {
         let links = ranks.iter().filter_map(|&rank| self.links[rank as usize].get());
-        let streams: Vec<_> = links.filter_map(|link| link.watched()).collect();
-        socket::wait_any(&streams, bell, timeout);
+        let (streams, longest): (Vec<_>, Vec<_>) = links.filter_map(|link| link.watched()).unzip();
+        socket::wait_any(&streams, bell, longest.into_iter().fold(timeout, Duration::min));
     }
 
     /// Lets other ranks reach a service by its name.
