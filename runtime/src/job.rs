@@ -14,6 +14,8 @@ use crate::patience::Patience;
 use crate::rank::Rank;
 use crate::traffic::Traffic;
 use crate::transport::shm::arena::{Arena, Block};
+use crate::transport::shm::copier::CopyEngine;
+use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::{Body, Frame, Kind, Malformed};
 use crate::transport::tcp::tally::{Count, Tally};
@@ -55,6 +57,7 @@ pub(crate) struct RankContext {
     /// The time limit of each blocking call in nanoseconds, or [`NO_LIMIT`].
     limit_ns: AtomicU64,
     memory_model: MemoryModel,
+    copy_engine: CopyEngine,
     patience: Patience,
     home_thread: ThreadId,
     /// The threads that the process had when the job began, where ranks are threads of one process.
@@ -116,6 +119,7 @@ impl RankContext {
             info_policy: Policy::default(),
             limit_ns: AtomicU64::new(limit.map_or(NO_LIMIT, nanoseconds)),
             memory_model: MemoryModel::default(),
+            copy_engine: CopyEngine::default(),
             patience: Patience::of(segment.size()),
             home_thread: thread::current().id(),
             parent,
@@ -172,6 +176,17 @@ impl RankContext {
     pub(crate) fn with_memory_model(mut self, memory_model: MemoryModel) -> RankContext {
         self.memory_model = memory_model;
         self
+    }
+
+    /// Sets who makes longer copies in mapped memory.
+    pub(crate) fn with_copy_engine(mut self, copy_engine: CopyEngine) -> RankContext {
+        self.copy_engine = copy_engine;
+        self
+    }
+
+    /// How windows and offers move bytes in mapped memory.
+    pub(crate) fn engine(&self) -> Engine {
+        Engine::choose(self.copy_engine)
     }
 
     /// The memory model of windows that say nothing else.

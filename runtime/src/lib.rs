@@ -98,6 +98,7 @@ pub use run::{Job, run, spawn};
 pub use sync::registers::{touch, touch_mut};
 pub use team::Team;
 pub use traffic::Traffic;
+pub use transport::shm::copier::CopyEngine;
 pub use window::raw::{Expected, LockKind, Origins};
 pub use window::{
     Atomicity, COUNTERS, CallerMemory, LocalView, LocalViewMut, Moved, Region, Returned, Unexposed, Window,

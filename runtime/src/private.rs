@@ -155,19 +155,19 @@ pub fn one(index: usize) -> Range<usize> {
 )]
 pub trait Answers<V> {
     /// Opens the value.
-    fn open(self, closed: &Closed) -> V;
+    fn open(self, closed: &Closed<'_>) -> V;
 }
 
 impl<V> Answers<V> for V {
     #[inline(always)]
-    fn open(self, _: &Closed) -> V {
+    fn open(self, _: &Closed<'_>) -> V {
         self
     }
 }
 
 /// Opens what is known to be pending: that cannot fail.
 #[inline(always)]
-fn opened<T>(pending: Pending<'_, T>, closed: &Closed) -> T {
+fn opened<T>(pending: Pending<'_, T>, closed: &Closed<'_>) -> T {
     match pending.deliver(closed) {
         Ok(value) => value,
         Err(error) => unreachable!("a pending value holds no error: {error}"),
@@ -176,25 +176,25 @@ fn opened<T>(pending: Pending<'_, T>, closed: &Closed) -> T {
 
 impl<V> Answers<V> for Pending<'_, V> {
     #[inline(always)]
-    fn open(self, closed: &Closed) -> V {
+    fn open(self, closed: &Closed<'_>) -> V {
         opened(self, closed)
     }
 }
 
 impl<V> Answers<Option<V>> for Option<Pending<'_, V>> {
-    fn open(self, closed: &Closed) -> Option<V> {
+    fn open(self, closed: &Closed<'_>) -> Option<V> {
         self.map(|pending| opened(pending, closed))
     }
 }
 
 impl<V> Answers<Vec<V>> for Vec<Pending<'_, V>> {
-    fn open(self, closed: &Closed) -> Vec<V> {
+    fn open(self, closed: &Closed<'_>) -> Vec<V> {
         self.into_iter().map(|pending| opened(pending, closed)).collect()
     }
 }
 
 impl<V, const N: usize> Answers<[V; N]> for [Pending<'_, V>; N] {
-    fn open(self, closed: &Closed) -> [V; N] {
+    fn open(self, closed: &Closed<'_>) -> [V; N] {
         self.map(|pending| opened(pending, closed))
     }
 }
@@ -205,7 +205,7 @@ macro_rules! tuples {
         impl<'epoch, $($name),*> Answers<($($name,)*)> for ($(tuples!(type $what 'epoch $name),)*) {
             #[inline(always)]
             #[allow(non_snake_case)] // The names of the types serve as names of the values.
-            fn open(self, closed: &Closed) -> ($($name,)*) {
+            fn open(self, closed: &Closed<'_>) -> ($($name,)*) {
                 let ($($name,)*) = self;
                 ($(tuples!(value $what $name closed),)*)
             }
@@ -260,7 +260,7 @@ macro_rules! outermost {
             body: impl FnOnce($handle) -> Result<R, E>,
         ) -> Result<V, E> {
             match inner::$name($($argument,)* body) {
-                Ok(answer) => Ok(answer.open(&Closed::new())),
+                Ok(answer) => Ok(answer.open(&Closed::all())),
                 Err(error) => Err(error),
             }
         }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,6 +19,8 @@ use crate::liveness::{self, Act, NO_BLOCKER, Needs, WaitFor};
 use crate::pgo::{self, Hub};
 use crate::sys;
 use crate::team::{Members, Rank, Team, create_root};
+use crate::transport::shm::copier::CopyEngine;
+use crate::transport::shm::copy::Engine;
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::agent;
 use crate::transport::tcp::door::Door;
@@ -45,12 +48,32 @@ pub struct Job {
     limit: Option<Duration>,
     info: Policy,
     memory_model: MemoryModel,
+    copy_engine: CopyEngine,
+}
+
+/// What the environment of a rank says beside its part in the job.
+#[derive(Clone, Copy)]
+struct Settings {
+    info: Policy,
+    memory_model: MemoryModel,
+    copy_engine: CopyEngine,
+}
+
+impl Settings {
+    fn read(get: impl Fn(&str) -> Option<OsString> + Copy) -> Result<Settings> {
+        Ok(Settings {
+            info: environment::info_policy(get)?,
+            memory_model: environment::memory_model(get)?,
+            copy_engine: environment::copy_engine(get)?,
+        })
+    }
 }
 
 impl Job {
     /// A job of `ranks` ranks without a time limit.
     pub fn new(ranks: u32) -> Job {
-        Job { ranks, limit: None, info: Policy::default(), memory_model: MemoryModel::default() }
+        let (memory_model, copy_engine) = (MemoryModel::default(), CopyEngine::default());
+        Job { ranks, limit: None, info: Policy::default(), memory_model, copy_engine }
     }
 
     /// Sets the time limit of each blocking call: past it, the call ends with [`ErrorKind::Stalled`] (RMA-PROG-11).
@@ -74,6 +97,12 @@ impl Job {
     /// Sets how many copies the windows have that the runtime allocates, where they say nothing else.
     pub fn memory_model(self, memory_model: MemoryModel) -> Job {
         Job { memory_model, ..self }
+    }
+
+    /// Sets who makes longer copies in mapped memory, as `RMA_COPY_ENGINE` does for a job of processes (`mapped`, `calls` or
+    /// `thread`).
+    pub fn copy_engine(self, copy_engine: CopyEngine) -> Job {
+        Job { copy_engine, ..self }
     }
 
     /// Runs `body` as every rank and returns what each returned, in the order of ranks, once all have. A rank that never
@@ -121,7 +150,7 @@ impl Job {
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 let context = RankContext::new(Arc::clone(&segment), Rank(rank), self.limit, None, None);
                 let context = context.beside(Arc::clone(&threads_before));
-                let context = context.with_memory_model(self.memory_model);
+                let context = context.with_memory_model(self.memory_model).with_copy_engine(self.copy_engine);
                 let context = Arc::new(context.with_info_policy(self.info));
                 let value = body(&Team::root(Arc::clone(&context)));
                 match context.take_left_open() {
@@ -224,23 +253,23 @@ pub fn spawn<R: Send>(ranks: u32, body: impl Fn(&Team) -> R + Sync) -> Result<Ve
 /// process describes no rank of a job.
 pub fn run<E: Display>(body: impl Fn(&Team) -> Result<(), E> + Sync) -> ExitCode {
     let get = |name: &str| std::env::var_os(name);
-    let (read, models) = (environment::read(get), environment::memory_model(get));
-    let ((part, limit), memory_model, info) = match (read, models, environment::info_policy(get)) {
-        (Ok(found), Ok(memory_model), Ok(info)) => (found, memory_model, info),
-        (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return refuse(&error),
-    };
+    let ((part, limit), settings) =
+        match environment::read(get).and_then(|part| Ok((part, Settings::read(get)?))) {
+            Ok(found) => found,
+            Err(error) => return refuse(&error),
+        };
     let joined = match part {
         Part::Alone => join_alone(),
         Part::Process { rank, size, file } => join_process(rank, size, file),
-        Part::Wired { rank, size, network } => {
-            environment::agent(get).and_then(|mode| join_wired(rank, size, &network, (limit, mode)))
-        }
+        Part::Wired { rank, size, network } => environment::agent(get)
+            .and_then(|mode| join_wired(rank, size, &network, (limit, mode), settings.copy_engine)),
         Part::Threads { size } => {
-            return run_threads(&Job { ranks: size, limit, info, memory_model }, &body);
+            let Settings { info, memory_model, copy_engine } = settings;
+            return run_threads(&Job { ranks: size, limit, info, memory_model, copy_engine }, &body);
         }
     };
     match joined {
-        Ok(rank) => run_rank(rank, limit, (info, memory_model), &body),
+        Ok(rank) => run_rank(rank, limit, settings, &body),
         Err(error) => refuse(&error),
     }
 }
@@ -328,6 +357,7 @@ fn join_wired(
     size: u32,
     network: &Network,
     (limit, mode): (Option<Duration>, agent::Mode),
+    copy_engine: CopyEngine,
 ) -> Result<Joined> {
     let failed = |kind, note: String| Error::new(kind, JOINING).caller(Rank(rank)).note(note);
     let system = |error: std::io::Error| failed(ErrorKind::System, error.to_string());
@@ -377,7 +407,7 @@ fn join_wired(
     let wire = Wire::new(rank, secret.clone(), joined.table, Arc::clone(&segment), joined.stream, waits);
     let wire = wire.map_err(system)?;
     let wire = Arc::new(wire);
-    let hub = pgo::join(&segment, Rank(rank), &wire).map_err(system)?;
+    let hub = pgo::join(&segment, Rank(rank), &wire, Engine::choose(copy_engine)).map_err(system)?;
     for (lost, evidence) in joined.lost {
         liveness::end(&segment, lost, evidence);
     }
@@ -395,13 +425,13 @@ fn join_wired(
 fn run_rank<E: Display>(
     joined: Joined,
     limit: Option<Duration>,
-    (info, memory_model): (Policy, MemoryModel),
+    settings: Settings,
     body: &dyn Fn(&Team) -> Result<(), E>,
 ) -> ExitCode {
     let context =
         RankContext::new(Arc::clone(&joined.segment), joined.rank, limit, joined.parent, joined.wire.clone());
-    let context =
-        Arc::new(context.with_memory_model(memory_model).with_info_policy(info).with_memory_aside());
+    let context = context.with_memory_model(settings.memory_model).with_copy_engine(settings.copy_engine);
+    let context = Arc::new(context.with_info_policy(settings.info).with_memory_aside());
     if let Some(hub) = joined.hub.clone() {
         context.attached(|| hub);
     }

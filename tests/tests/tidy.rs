@@ -52,7 +52,20 @@ const MODULES: [(&str, &[&str]); 20] = [
     ("epoch", &["element", "error", "info", "op", "team", "window"]),
     (
         "private",
-        &["element", "epoch", "error", "info", "launch", "op", "pgo", "run", "sync", "team", "window"],
+        &[
+            "element",
+            "epoch",
+            "error",
+            "info",
+            "launch",
+            "op",
+            "pgo",
+            "run",
+            "sync",
+            "team",
+            "transport",
+            "window",
+        ],
     ),
 ];
 

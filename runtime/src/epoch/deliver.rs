@@ -1,42 +1,125 @@
 //! What an epoch's body returns, and how it is opened when the epoch has completed. Never opened earlier: only the closing
-//! call makes the [`Closed`] that opening takes.
+//! call makes the [`Closed`] that opening takes, and it says of which window and toward whom transfers are complete. That an epoch
+//! of another window, or toward another rank, can't open a result is seen while the program runs, as lifetimes don't tell two windows
+//! apart that are borrowed for the same time.
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ptr;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::team::Rank;
+use crate::window::raw::RawWindow;
 
-/// Proof that an epoch has completed. Made by this crate only.
-#[derive(Debug)]
-pub struct Closed(());
+/// Proof that transfers have completed, and which. Made by this crate only.
+pub struct Closed<'c>(Complete<'c>);
 
-impl Closed {
-    pub(crate) fn new() -> Closed {
-        Closed(())
+/// Which transfers are complete.
+#[derive(Clone, Copy)]
+enum Complete<'c> {
+    /// Those of every epoch that the values can come from: the macros know at compile time.
+    All,
+    /// Those of a window.
+    Window(&'c RawWindow),
+    /// Those of a window toward some ranks.
+    Toward(&'c RawWindow, &'c [Rank]),
+}
+
+impl<'c> Closed<'c> {
+    pub(crate) fn all() -> Closed<'c> {
+        Closed(Complete::All)
+    }
+
+    #[inline(always)]
+    pub(crate) fn window(window: &'c RawWindow) -> Closed<'c> {
+        Closed(Complete::Window(window))
+    }
+
+    #[inline(always)]
+    pub(crate) fn toward(window: &'c RawWindow, targets: &'c [Rank]) -> Closed<'c> {
+        Closed(Complete::Toward(window, targets))
+    }
+
+    /// Whether a transfer is complete.
+    #[inline(always)]
+    fn includes(&self, transfer: Transfer) -> bool {
+        match self.0 {
+            Complete::All => true,
+            Complete::Window(window) => transfer.is_of(window),
+            Complete::Toward(window, targets) => transfer.is_of(window) && targets.contains(&transfer.target),
+        }
+    }
+}
+
+impl fmt::Debug for Closed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Closed")
+    }
+}
+
+/// Where a result comes from.
+#[derive(Clone, Copy)]
+struct Transfer {
+    /// The address of the window's core, which stays where it is as long as an epoch borrows it.
+    window: usize,
+    target: Rank,
+}
+
+impl Transfer {
+    #[inline(always)]
+    fn is_of(self, window: &RawWindow) -> bool {
+        self.window == ptr::from_ref(window).addr()
     }
 }
 
 /// The result of a transfer that is there when the epoch has completed: return it from the epoch's body.
 ///
-/// The lifetime is the epoch's and can't be shortened or stretched.
+/// The lifetime is the epoch's and can't be shortened or stretched. Whoever hands it to an epoch of another window, or to one that
+/// has completed transfers toward other ranks only, gets `OriginBufferBusy`:
+///
+/// ```
+/// use rma::{ErrorKind, LockKind, Rank, Window};
+/// rma::spawn(1, |team| {
+///     let (one, other) = (Window::<u8>::allocate(team, 1)?, Window::<u8>::allocate(team, 1)?);
+///     one.lock(Rank(0), LockKind::Shared, |epoch| {
+///         let value = epoch.get_value(Rank(0), 0)?;
+///         let early = other.lock(Rank(0), LockKind::Shared, |_| value);
+///         assert_eq!(early.unwrap_err().kind(), ErrorKind::OriginBufferBusy);
+///         Ok::<(), rma::Error>(())
+///     })
+/// })?.into_iter().collect::<rma::Result<Vec<()>>>()?;
+/// # Ok::<(), rma::Error>(())
+/// ```
 #[must_use = "return it from the epoch's body, which opens it"]
 pub struct Pending<'epoch, T> {
     value: T,
+    /// `None` for a value that is there already.
+    from: Option<Transfer>,
     epoch: PhantomData<Cell<&'epoch ()>>,
 }
 
 impl<T> Pending<'_, T> {
-    pub(crate) fn new(value: T) -> Self {
-        Pending { value, epoch: PhantomData }
+    /// The result of a transfer of a window toward a rank.
+    #[inline(always)]
+    pub(crate) fn new(window: &RawWindow, target: Rank, value: T) -> Self {
+        let from = Some(Transfer { window: ptr::from_ref(window).addr(), target });
+        Pending { value, from, epoch: PhantomData }
+    }
+
+    #[cold]
+    fn too_early(from: Transfer) -> Error {
+        let note = "the result belongs to an epoch of another window or toward another rank; the closing call or a flush of \
+                    its own epoch opens it";
+        Error::new(ErrorKind::OriginBufferBusy, "opening of a result").target(from.target).note(note)
     }
 }
 
 /// A value that is there already, where another way out of the body has a pending one.
 impl<T> From<T> for Pending<'_, T> {
     fn from(value: T) -> Self {
-        Pending::new(value)
+        Pending { value, from: None, epoch: PhantomData }
     }
 }
 
@@ -58,8 +141,8 @@ pub trait Deliver {
     /// Opens the value.
     ///
     /// # Errors
-    /// The error that the body returned.
-    fn deliver(self, closed: &Closed) -> Result<Self::Output>;
+    /// The error that the body returned; `OriginBufferBusy` for a result of an epoch that has not completed.
+    fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output>;
 
     /// The error that the body returned, for the case that closing fails too.
     #[doc(hidden)]
@@ -74,15 +157,19 @@ pub trait Deliver {
 impl<T> Deliver for Pending<'_, T> {
     type Output = T;
 
-    fn deliver(self, _: &Closed) -> Result<T> {
-        Ok(self.value)
+    #[inline(always)]
+    fn deliver(self, closed: &Closed<'_>) -> Result<T> {
+        match self.from {
+            Some(from) if !closed.includes(from) => Err(Self::too_early(from)),
+            _ => Ok(self.value),
+        }
     }
 }
 
 impl<R: Deliver> Deliver for Result<R> {
     type Output = R::Output;
 
-    fn deliver(self, closed: &Closed) -> Result<R::Output> {
+    fn deliver(self, closed: &Closed<'_>) -> Result<R::Output> {
         self?.deliver(closed)
     }
 
@@ -97,7 +184,7 @@ impl<R: Deliver> Deliver for Result<R> {
 impl<R: Deliver> Deliver for Option<R> {
     type Output = Option<R::Output>;
 
-    fn deliver(self, closed: &Closed) -> Result<Self::Output> {
+    fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output> {
         self.map(|value| value.deliver(closed)).transpose()
     }
 }
@@ -105,7 +192,7 @@ impl<R: Deliver> Deliver for Option<R> {
 impl<R: Deliver> Deliver for Vec<R> {
     type Output = Vec<R::Output>;
 
-    fn deliver(self, closed: &Closed) -> Result<Self::Output> {
+    fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output> {
         self.into_iter().map(|value| value.deliver(closed)).collect()
     }
 }
@@ -113,7 +200,7 @@ impl<R: Deliver> Deliver for Vec<R> {
 impl<R: Deliver, const N: usize> Deliver for [R; N] {
     type Output = [R::Output; N];
 
-    fn deliver(self, closed: &Closed) -> Result<Self::Output> {
+    fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output> {
         let opened: Vec<R::Output> =
             self.into_iter().map(|value| value.deliver(closed)).collect::<Result<_>>()?;
         match opened.try_into() {
@@ -130,7 +217,7 @@ pub struct Plain<T>(pub T);
 impl<T> Deliver for Plain<T> {
     type Output = T;
 
-    fn deliver(self, _: &Closed) -> Result<T> {
+    fn deliver(self, _: &Closed<'_>) -> Result<T> {
         Ok(self.0)
     }
 }
@@ -140,7 +227,7 @@ macro_rules! plain {
         impl Deliver for $type {
             type Output = $type;
 
-            fn deliver(self, _: &Closed) -> Result<$type> {
+            fn deliver(self, _: &Closed<'_>) -> Result<$type> {
                 Ok(self)
             }
         }
@@ -177,7 +264,7 @@ macro_rules! tuples {
             type Output = ($($name::Output,)*);
 
             #[allow(non_snake_case)] // The names of the types serve as names of the values.
-            fn deliver(self, closed: &Closed) -> Result<Self::Output> {
+            fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output> {
                 let ($($name,)*) = self;
                 Ok(($($name.deliver(closed)?,)*))
             }
@@ -203,14 +290,14 @@ mod test {
 
     #[test]
     fn values_open_item_by_item() {
-        let body: Result<_> = Ok((Pending::new(3), vec![Pending::new(1.5), Pending::new(2.5)], "done"));
-        assert_eq!(body.deliver(&Closed::new()).unwrap(), (3, vec![1.5, 2.5], "done"));
-        assert_eq!([Some(Pending::new(1)), None].deliver(&Closed::new()).unwrap(), [Some(1), None]);
+        let body: Result<_> = Ok((Pending::from(3), vec![Pending::from(1.5), Pending::from(2.5)], "done"));
+        assert_eq!(body.deliver(&Closed::all()).unwrap(), (3, vec![1.5, 2.5], "done"));
+        assert_eq!([Some(Pending::from(1)), None].deliver(&Closed::all()).unwrap(), [Some(1), None]);
     }
 
     #[test]
     fn an_error_of_the_body_is_the_outcome() {
         let body: Result<Pending<'_, u8>> = Err(Error::new(ErrorKind::OutOfBounds, "put"));
-        assert_eq!(body.deliver(&Closed::new()).unwrap_err().kind(), ErrorKind::OutOfBounds);
+        assert_eq!(body.deliver(&Closed::all()).unwrap_err().kind(), ErrorKind::OutOfBounds);
     }
 }

@@ -130,7 +130,7 @@ impl<T: Element> Window<T> {
 fn close<R: Deliver>(window: &RawWindow, call: &'static str, result: R) -> Result<R::Output> {
     window.hook(call, None, || None);
     match window.close_phase(call) {
-        Ok(()) => result.deliver(&Closed::new()),
+        Ok(()) => result.deliver(&Closed::window(window)),
         // A fence in the body that failed is the cause of this failure.
         Err(error) => Err(result.into_failure().unwrap_or(error)),
     }

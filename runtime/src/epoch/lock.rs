@@ -127,7 +127,7 @@ impl<T: Element> Window<T> {
         let lock = self.acquire(target, kind, info)?;
         let elements = lock.get_vec(target, at);
         lock.release()?;
-        elements?.deliver(&Closed::new())
+        elements?.deliver(&Closed::toward(self.raw(), &[target]))
     }
 
     /// Copies elements into a target's window, under a lock that this call takes as [`lock_with`](Window::lock_with) does, and
@@ -192,7 +192,7 @@ impl<T: Element> Window<T> {
         std::mem::forget(unwinding);
         window.hook("unlock", Some(target), || None);
         match window.unlock("unlock", target) {
-            Ok(()) => result.deliver(&Closed::new()),
+            Ok(()) => result.deliver(&Closed::toward(window, &[target])),
             Err(error) => Err(result.into_failure().unwrap_or(error)),
         }
     }
@@ -211,7 +211,7 @@ macro_rules! flushes {
         pub fn flush<R: Deliver>(&self, pending: R) -> Result<R::Output> {
             self.window.hook("flush", Some(self.target), || None);
             self.window.flush("flush", self.target)?;
-            pending.deliver(&Closed::new())
+            pending.deliver(&Closed::toward(self.window, &[self.target]))
         }
 
         /// Completes the transfers so far at this side, and opens what they brought. The target may not have everything yet.
@@ -223,7 +223,7 @@ macro_rules! flushes {
         pub fn flush_local<R: Deliver>(&self, pending: R) -> Result<R::Output> {
             self.window.hook("flush_local", Some(self.target), || None);
             self.window.flush_local("flush_local", self.target)?;
-            pending.deliver(&Closed::new())
+            pending.deliver(&Closed::toward(self.window, &[self.target]))
         }
 
         /// Makes this rank's stores gettable, and what others have put loadable, without giving the lock back (WIN_SYNC).
@@ -277,8 +277,9 @@ impl<'w, T: Element> Lock<'w, T> {
     /// As [`unlock`](Lock::unlock).
     #[track_caller]
     pub fn unlock_with<R: Deliver>(self, pending: R) -> Result<R::Output> {
+        let (window, target) = (self.window, self.target);
         self.release()?;
-        pending.deliver(&Closed::new())
+        pending.deliver(&Closed::toward(window, &[target]))
     }
 
     #[track_caller]

@@ -68,7 +68,7 @@ impl<T: Element> Window<T> {
         let result = body(&LockAllEpoch { window, scope: PhantomData, elements: PhantomData });
         window.hook("unlock_all", None, || None);
         drop(closing);
-        result.deliver(&Closed::new())
+        result.deliver(&Closed::window(window))
     }
 }
 
@@ -85,7 +85,7 @@ impl<'scope, T: Element> LockAllEpoch<'scope, T> {
     pub fn flush<R: Deliver>(&self, target: Rank, pending: R) -> Result<R::Output> {
         self.window.hook("flush", Some(target), || None);
         self.window.flush("flush", target)?;
-        pending.deliver(&Closed::new())
+        pending.deliver(&Closed::toward(self.window, &[target]))
     }
 
     /// As [`flush`](LockAllEpoch::flush), for all targets.
@@ -96,7 +96,7 @@ impl<'scope, T: Element> LockAllEpoch<'scope, T> {
     pub fn flush_all<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush_all", None, || None);
         self.window.flush_all("flush_all")?;
-        pending.deliver(&Closed::new())
+        pending.deliver(&Closed::window(self.window))
     }
 
     /// Completes the transfers to a target at this side, and opens what they brought. The target may not have everything yet.
@@ -107,7 +107,7 @@ impl<'scope, T: Element> LockAllEpoch<'scope, T> {
     pub fn flush_local<R: Deliver>(&self, target: Rank, pending: R) -> Result<R::Output> {
         self.window.hook("flush_local", Some(target), || None);
         self.window.flush_local("flush_local", target)?;
-        pending.deliver(&Closed::new())
+        pending.deliver(&Closed::toward(self.window, &[target]))
     }
 
     /// As [`flush_local`](LockAllEpoch::flush_local), for all targets.
@@ -117,7 +117,7 @@ impl<'scope, T: Element> LockAllEpoch<'scope, T> {
     #[track_caller]
     pub fn flush_local_all<R: Deliver>(&self, pending: R) -> Result<R::Output> {
         self.window.hook("flush_local_all", None, || None);
-        pending.deliver(&Closed::new())
+        pending.deliver(&Closed::window(self.window))
     }
 
     /// Makes this rank's stores gettable, and what others have put loadable, without ending the epoch (WIN_SYNC).

@@ -86,7 +86,7 @@ macro_rules! transfers {
             origin: impl crate::op::Origin<$borrow, T>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
             let before = self.raw().get_accumulate(target, at.into(), operation, &origin.source().0)?;
-            Ok(crate::epoch::Pending::new(before))
+            Ok(crate::epoch::Pending::new(self.raw(), target, before))
         }
 
         /// Gives one element of a target.
@@ -100,7 +100,7 @@ macro_rules! transfers {
             target: crate::team::Rank,
             at: usize,
         ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
-            self.raw().get_one(target, at).map(crate::epoch::Pending::new)
+            self.raw().get_one(target, at).map(|value| crate::epoch::Pending::new(self.raw(), target, value))
         }
 
         /// Gives the elements of a target that a section names.
@@ -113,7 +113,7 @@ macro_rules! transfers {
             target: crate::team::Rank,
             at: impl Into<crate::op::Section<'at>>,
         ) -> crate::error::Result<crate::epoch::Pending<$life, Vec<T>>> {
-            self.raw().get_vec(target, at.into()).map(crate::epoch::Pending::new)
+            self.raw().get_vec(target, at.into()).map(|value| crate::epoch::Pending::new(self.raw(), target, value))
         }
 
         /// Combines one element of a target with a value, atomically, and gives what was there before.
@@ -129,7 +129,7 @@ macro_rules! transfers {
             operation: impl crate::element::Operation<T>,
             value: T,
         ) -> crate::error::Result<crate::epoch::Pending<$life, T>> {
-            self.raw().fetch_op("fetch_op", target, at, operation, value).map(crate::epoch::Pending::new)
+            self.raw().fetch_op("fetch_op", target, at, operation, value).map(|value| crate::epoch::Pending::new(self.raw(), target, value))
         }
 
         /// Stores `new` in an element of a target if `expected` is there, bit for bit, and gives what was there before.
@@ -148,7 +148,7 @@ macro_rules! transfers {
         where
             T: crate::element::Basic,
         {
-            self.raw().compare_swap(target, at, expected, new).map(crate::epoch::Pending::new)
+            self.raw().compare_swap(target, at, expected, new).map(|value| crate::epoch::Pending::new(self.raw(), target, value))
         }
 
         /// As `put`, and counts the put at the target when its data are there: whoever waits there with

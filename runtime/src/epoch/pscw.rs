@@ -51,30 +51,39 @@ enum Ranks {
     Many(Vec<Rank>),
 }
 
-impl<T> Targets<'_, T> {
-    fn ranks(&self) -> &[Rank] {
-        match &self.ranks {
+impl Ranks {
+    fn as_slice(&self) -> &[Rank] {
+        match self {
             Ranks::One(rank) => std::slice::from_ref(rank),
             Ranks::Many(ranks) => ranks,
         }
     }
+}
 
+impl<T> Targets<'_, T> {
     #[track_caller]
     fn complete(self) -> Result<()> {
+        self.complete_all().map(|_| ())
+    }
+
+    /// Completes the accesses, and says to whom they were.
+    #[track_caller]
+    fn complete_all(mut self) -> Result<Ranks> {
+        // What is left has nothing to complete when it is dropped.
+        let ranks = std::mem::replace(&mut self.ranks, Ranks::Many(Vec::new()));
         let mut outcome = Ok(());
-        for &rank in self.ranks() {
+        for &rank in ranks.as_slice() {
             self.window.hook("complete", Some(rank), || None);
             let completed = self.window.complete("complete", rank);
             outcome = outcome.and(completed);
         }
-        std::mem::forget(self);
-        outcome
+        outcome.map(|()| ranks)
     }
 }
 
 impl<T> Drop for Targets<'_, T> {
     fn drop(&mut self) {
-        for &rank in self.ranks() {
+        for &rank in self.ranks.as_slice() {
             // Transfers are complete when they return, so completing is right on every way out.
             self.window.abandon_epoch(rank, || self.window.complete("complete", rank));
         }
@@ -128,7 +137,8 @@ impl<T: Element> Window<T> {
         let exposure = self.post(origins)?;
         let result = body(&exposure);
         match exposure.wait(expected) {
-            Ok(()) => result.deliver(&Closed::new()),
+            // The accesses of the body have ended in it.
+            Ok(()) => result.deliver(&Closed::window(self.raw())),
             Err(error) => Err(result.into_failure().unwrap_or(error)),
         }
     }
@@ -171,7 +181,7 @@ impl<T: Element> Window<T> {
         let exposure = Exposure { window: self };
         let result = exposure.raw().lend(CALL, |rest| body(&exposure, rest))?;
         match exposure.wait(expected) {
-            Ok(()) => result.deliver(&Closed::new()),
+            Ok(()) => result.deliver(&Closed::window(self.raw())),
             Err(error) => Err(result.into_failure().unwrap_or(error)),
         }
     }
@@ -219,10 +229,10 @@ impl<T: Element> Window<T> {
         info: impl Into<Hints>,
         body: impl FnOnce(&AccessEpoch<'scope, T>) -> R,
     ) -> Result<R::Output> {
-        let targets = self.start_all(targets, info)?;
+        let started = self.start_all(targets, info)?;
         let result = body(&AccessEpoch { window: self.raw(), scope: PhantomData, elements: PhantomData });
-        match targets.complete() {
-            Ok(()) => result.deliver(&Closed::new()),
+        match started.complete() {
+            Ok(()) => result.deliver(&Closed::toward(self.raw(), targets)),
             Err(error) => Err(result.into_failure().unwrap_or(error)),
         }
     }
@@ -249,15 +259,15 @@ impl<T: Element> Window<T> {
         raw.hook("post", None, || None);
         raw.post("post", origins)?;
         let exposed = Exposed(raw);
-        let targets = window.start_all(targets, info)?;
+        let started = window.start_all(targets, info)?;
         let result = body(&AccessEpoch { window: raw, scope: PhantomData, elements: PhantomData });
-        let completed = targets.complete();
+        let completed = started.complete();
         raw.hook("wait", None, || None);
         // Dropping the guard afterwards closes an exposure that the wait has left open.
         let waited = raw.wait("wait", expected);
         drop(exposed);
         match completed.and(waited) {
-            Ok(()) => result.deliver(&Closed::new()),
+            Ok(()) => result.deliver(&Closed::toward(raw, targets)),
             Err(error) => Err(result.into_failure().unwrap_or(error)),
         }
     }
@@ -348,13 +358,14 @@ impl<'w, T: Element> Access<'w, T> {
     /// As [`complete`](Access::complete).
     #[track_caller]
     pub fn complete_with<R: Deliver>(self, pending: R) -> Result<R::Output> {
-        self.targets.complete()?;
-        pending.deliver(&Closed::new())
+        let window = self.targets.window;
+        let targets = self.targets.complete_all()?;
+        pending.deliver(&Closed::toward(window, targets.as_slice()))
     }
 
     /// The ranks that may be accessed.
     pub fn targets(&self) -> &[Rank] {
-        self.targets.ranks()
+        self.targets.ranks.as_slice()
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::info::Policy;
 use crate::job::MemoryModel;
+use crate::transport::shm::copier::CopyEngine;
 use crate::transport::shm::layout::RANKS_MAX;
 use crate::transport::tcp::agent::Mode;
 use crate::transport::tcp::handshake::Secret;
@@ -25,6 +26,9 @@ pub(crate) const INFO: &str = "RMA_INFO";
 
 /// How many copies windows have. It says nothing about the job, so the launcher hands it on.
 pub(crate) const MEMORY_MODEL: &str = "RMA_MEMORY_MODEL";
+
+/// Who makes longer copies in mapped memory. It says nothing about the job, so the launcher hands it on.
+pub(crate) const COPY_ENGINE: &str = "RMA_COPY_ENGINE";
 
 /// Whether ranks say at their end what they have sent and received. It says nothing about the job, so the launcher hands it on.
 pub(crate) const STATS: &str = "RMA_STATS";
@@ -243,6 +247,19 @@ pub(crate) fn memory_model(get: impl Fn(&str) -> Option<OsString>) -> Result<Mem
     }
 }
 
+/// Reads who makes longer copies in mapped memory.
+///
+/// # Errors
+/// `Launch` for a name that is none.
+pub(crate) fn copy_engine(get: impl Fn(&str) -> Option<OsString>) -> Result<CopyEngine> {
+    match get(COPY_ENGINE) {
+        None => Ok(CopyEngine::default()),
+        Some(name) => name.to_str().and_then(CopyEngine::named).ok_or_else(|| {
+            wrong(format!("{COPY_ENGINE} is {name:?}, and the engines are 'mapped', 'calls' and 'thread'"))
+        }),
+    }
+}
+
 /// A positive number of seconds, whole or not, as `RMA_TIMEOUT` and `--timeout` give it.
 ///
 /// # Errors
@@ -328,12 +345,24 @@ mod tests {
     }
 
     #[test]
+    fn the_copy_engine_has_three_names() {
+        let engine = |name: &'static str| copy_engine(move |_| Some(name.into()));
+        assert_eq!(copy_engine(|_| None).unwrap(), CopyEngine::Mapped);
+        assert_eq!(engine("mapped").unwrap(), CopyEngine::Mapped);
+        assert_eq!(engine("calls").unwrap(), CopyEngine::Calls);
+        assert_eq!(engine("thread").unwrap(), CopyEngine::Thread);
+        let error = engine("dma").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Launch);
+        assert!(error.to_string().contains("RMA_COPY_ENGINE is \"dma\""), "{error}");
+    }
+
+    #[test]
     fn malformed_environments_are_named() {
         let rank = |rank| [(RANK, rank), (SIZE, "4"), (RENDEZVOUS, "memfd:7")];
         check(&rank("4"), Err("RMA_RANK is 4, but RMA_SIZE is 4, so ranks are 0 to 3"));
         check(&rank("-1"), Err("RMA_RANK is '-1', which is no whole number"));
         check(&rank("two"), Err("RMA_RANK is 'two', which is no whole number"));
-        check(&[(RANK, "0")], Err("RMA_SIZE and RMA_RENDEZVOUS is missing"));
+        check(&[(RANK, "0")], Err("RMA_SIZE and RMA_RENDEZVOUS are missing"));
         check(&[(RANK, "0"), (SIZE, "0"), (RENDEZVOUS, "memfd:3")], Err("a job has 1 to 1024 ranks"));
         check(&[(RANK, "0"), (SIZE, "9999"), (RENDEZVOUS, "memfd:3")], Err("a job has 1 to 1024 ranks"));
         check(&[(RANK, "0"), (SIZE, "1"), (RENDEZVOUS, "memfd:x")], Err("not of the form memfd:NUMBER"));

@@ -148,13 +148,13 @@ pub(super) enum Role {
 }
 
 impl Hub {
-    pub(super) fn new(segment: &Arc<Segment>, me: Rank, remote: Option<Remote>) -> Arc<Hub> {
+    pub(super) fn new(segment: &Arc<Segment>, me: Rank, engine: Engine, remote: Option<Remote>) -> Arc<Hub> {
         let ranks = (0..segment.size()).map(Rank).collect();
         Arc::new(Hub {
             me: me.0,
             arena: Arena::new(Arc::clone(segment)),
             segment: Arc::clone(segment),
-            engine: Engine::choose(),
+            engine,
             everyone: Members::new(0, me, ranks),
             remote,
             rounds: Mutex::default(),
@@ -170,7 +170,7 @@ impl Hub {
 
     /// The hub of a rank.
     pub(super) fn of(context: &RankContext) -> &Hub {
-        context.attached(|| Hub::new(&context.shared_segment(), context.job_rank(), None))
+        context.attached(|| Hub::new(&context.shared_segment(), context.job_rank(), context.engine(), None))
     }
 
     pub(super) fn rounds(&self) -> MutexGuard<'_, HashMap<(u64, u64), Rounds>> {

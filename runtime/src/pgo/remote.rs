@@ -25,6 +25,7 @@ use crate::error::{ErrorKind, Result};
 use crate::liveness::WaitFor;
 use crate::rank::Rank;
 use crate::transport::shm::arena::Block;
+use crate::transport::shm::copy::Engine;
 use crate::transport::shm::offers::EventNode;
 use crate::transport::shm::segment::Segment;
 use crate::transport::tcp::frame::{Body, DATA_MAX_BYTES, Malformed};
@@ -505,8 +506,13 @@ impl Service for Hub {
 }
 
 /// Lets other ranks reach the hub of a rank that has connections. To be called before the agent starts.
-pub(crate) fn join(segment: &Arc<Segment>, me: Rank, wire: &Arc<Wire>) -> std::io::Result<Arc<Hub>> {
-    let hub = Hub::new(segment, me, Some(Remote::new(wire, segment, me.0)?));
+pub(crate) fn join(
+    segment: &Arc<Segment>,
+    me: Rank,
+    wire: &Arc<Wire>,
+    engine: Engine,
+) -> std::io::Result<Arc<Hub>> {
+    let hub = Hub::new(segment, me, engine, Some(Remote::new(wire, segment, me.0)?));
     wire.register(SERVICE, Arc::clone(&hub) as Arc<dyn Service>);
     Ok(hub)
 }

@@ -46,6 +46,12 @@ pub fn with_limit<R>(team: &Team, limit: Duration, call: impl FnOnce() -> R) -> 
     result
 }
 
+/// How many bytes the calling thread has had copied in mapped memory, in pieces that are longer than a word, and how many of them
+/// another copier has copied for it; see [`CopyEngine`](crate::CopyEngine).
+pub fn copied() -> (u64, u64) {
+    crate::transport::shm::copier::copied()
+}
+
 #[track_caller]
 fn threads<E: Display + Send>(ranks: u32, body: fn(&Team) -> Result<(), E>) {
     let outcome = Job::new(ranks).time_limit(LIMIT).try_spawn(body);

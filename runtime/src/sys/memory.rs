@@ -1,4 +1,4 @@
-//! Memory files and their mappings. Never decides how large anything becomes.
+//! Memory files, their mappings, and copies that the system makes. Never decides how large anything becomes.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -10,6 +10,28 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::{Errno, Result};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use rustix::process::{Resource, getrlimit};
+
+/// Asks the system to copy within this process by its call for the memory of other processes, and says how many bytes it has copied:
+/// none if it does not permit that.
+///
+/// # Safety
+///
+/// `origin` is readable and `target` writable for `bytes` bytes, of which no Rust reference lives that the copy would contradict.
+pub(crate) unsafe fn copy_by_calls(target: *mut u8, origin: *const u8, bytes: usize) -> usize {
+    let mut done = 0;
+    while done < bytes {
+        let from =
+            libc::iovec { iov_base: origin.wrapping_add(done).cast_mut().cast(), iov_len: bytes - done };
+        let to = libc::iovec { iov_base: target.wrapping_add(done).cast(), iov_len: bytes - done };
+        let own = std::process::id().cast_signed();
+        // SAFETY: - one entry on each side. - the system reads and writes what the caller may, and no more.
+        match unsafe { libc::process_vm_writev(own, &raw const from, 1, &raw const to, 1, 0) } {
+            copied @ 1.. => done += copied.cast_unsigned(),
+            _ => break,
+        }
+    }
+    done
+}
 
 /// The page size of the machine.
 pub(crate) fn page_bytes() -> u64 {

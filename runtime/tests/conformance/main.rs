@@ -17,6 +17,7 @@
 //! | progress agent (polling, ticks) | no: mapped memory needs none, and locks need one | the test `agents`, for what works without |
 //! | checked mode (strict, disjoint) | no | environment of the run |
 //! | memory of the caller (two copies) | yes | `Memory::Caller` |
+//! | another copier than the calling thread | yes, where ranks share memory | `Run::copier` |
 //!
 //! `cargo test -p rma-runtime --test conformance -- FILTER` runs the cases whose name contains the filter.
 #![forbid(unsafe_code)]
@@ -64,6 +65,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rma::CopyEngine::{self, Mapped};
 use rma::{Element, MemoryModel, Team, Window, WindowOptions};
 
 /// The error of a body: anything that says what went wrong.
@@ -133,6 +135,10 @@ struct Case {
     infos: &'static [&'static str],
     body: fn(&Team) -> Outcome,
 }
+
+/// The variants of the copier, beside the calling thread. The one that the system makes is tried everywhere.
+// covers: RMA-SHM-05
+const COPIERS: &[CopyEngine] = &[CopyEngine::Calls, CopyEngine::Thread];
 
 /// Every case that keeps its promises passes if all info values are taken as strong.
 // covers: RMA-INFO-07
@@ -243,15 +249,23 @@ impl Case {
             let elsewhere = matches!(run.transport, Transport::Tcp | Transport::Mixed);
             !elsewhere || whole || (Some(run.ranks) == most && !self.many_rounds)
         };
-        let memories = self.memories.iter().map(|&memory| (memory, ""));
-        let infos = self.infos.iter().map(|&info| (Memory::Runtime, info));
-        memories.chain(infos.filter(|&(_, info)| !info.is_empty())).flat_map(move |(memory, info)| {
+        let plain =
+            Run { ranks: 0, transport: Transport::Local, memory: Memory::Runtime, info: "", copier: Mapped };
+        let memories = self.memories.iter().map(move |&memory| Run { memory, ..plain });
+        let infos = self.infos.iter().filter(|info| !info.is_empty()).map(move |&info| Run { info, ..plain });
+        let copiers = COPIERS.iter().map(move |&copier| Run { copier, ..plain });
+        let copiers =
+            copiers.filter(move |run| whole || run.copier == CopyEngine::Calls && !self.many_rounds);
+        memories.chain(infos).chain(copiers).flat_map(move |variant| {
             let runs = self.ranks.iter().flat_map(move |&ranks| {
-                self.transports.iter().map(move |&transport| Run { ranks, transport, memory, info })
+                self.transports.iter().map(move |&transport| Run { ranks, transport, ..variant })
             });
             let runs = runs.filter(possible).filter(wired);
-            let is_variant = memory == Memory::Caller || info == FORCED;
-            runs.filter(move |run| !is_variant || (whole && !self.many_rounds) || sampled(run))
+            let is_variant =
+                variant.memory == Memory::Caller || variant.info == FORCED || variant.copier != Mapped;
+            let is_copied = |run: &Run| run.copier == Mapped || run.transport != Transport::Tcp;
+            runs.filter(is_copied)
+                .filter(move |run| !is_variant || (whole && !self.many_rounds) || sampled(run))
         })
     }
 }
@@ -263,14 +277,16 @@ struct Run {
     transport: Transport,
     memory: Memory,
     info: &'static str,
+    copier: CopyEngine,
 }
 
 impl Run {
     fn name(self, case: &Case) -> String {
-        let Run { ranks, transport, memory, info } = self;
+        let Run { ranks, transport, memory, info, copier } = self;
         let memory = if memory == Memory::Caller { "/caller" } else { "" };
         let leg = if info.is_empty() { String::new() } else { format!("/{info}") };
-        format!("{}/{transport:?}/{ranks}{memory}{leg}", case.name).to_lowercase()
+        let copier = if copier == Mapped { String::new() } else { format!("/copier={copier:?}") };
+        format!("{}/{transport:?}/{ranks}{memory}{leg}{copier}", case.name).to_lowercase()
     }
 }
 
@@ -434,6 +450,7 @@ fn run_threads(case: &'static Case, run: Run) -> Result<(), String> {
     let (report, outcome) = mpsc::channel();
     thread::spawn(move || {
         let job = rma::Job::new(run.ranks).time_limit(PATIENT).memory_model(run.memory.model());
+        let job = job.copy_engine(run.copier);
         let results = job.info(run.info).and_then(|job| job.try_spawn(|team| (case.body)(team)));
         let text = match results {
             Err(error) => Err(error.to_string()),
@@ -473,6 +490,7 @@ fn run_processes(case: &'static Case, run: Run) -> Result<(), String> {
         .arg(own)
         .args([RANK_OF, case.name])
         .env("RMA_MEMORY_MODEL", format!("{:?}", run.memory.model()).to_lowercase())
+        .env("RMA_COPY_ENGINE", format!("{:?}", run.copier).to_lowercase())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

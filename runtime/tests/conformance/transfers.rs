@@ -21,6 +21,9 @@ pub(crate) const CASES: &[Case] = &[
     case!(outside_an_epoch_there_is_no_transfer, [3]),
     case!(large_transfers_need_no_target, [2]).one_copy(),
     case!(every_alignment_arrives, [2]),
+    case!(a_result_is_opened_by_its_own_epoch_only, [2]),
+    case!(a_transfer_is_one_copy, [2]).mapped(),
+    case!(whoever_copies_copies_all, [1]).mapped().one_copy(),
 ];
 
 // covers: RMA-COMM-01
@@ -327,5 +330,99 @@ fn every_alignment_arrives(team: &Team) -> Outcome {
             }
         }
     }
+    Ok(())
+}
+
+/// How many bytes a call of this thread has copied, and how many of them somebody else has copied for it.
+fn copied_in(call: impl FnOnce() -> rma::Result<()>) -> rma::Result<(u64, u64)> {
+    let before = rma::private::testing::copied();
+    call()?;
+    let after = rma::private::testing::copied();
+    Ok((after.0 - before.0, after.1 - before.1))
+}
+
+/// What a transfer without an intermediate buffer copies is what it transfers: a buffer would make it twice as much.
+// covers: RMA-SHM-01
+fn a_transfer_is_one_copy(team: &Team) -> Outcome {
+    const LEN: usize = (1 << 20) / size_of::<u64>();
+    const MIB: u64 = 1 << 20;
+    let mut window = Window::<u64>::allocate(team, LEN)?;
+    let numbers: Vec<u64> = (0..LEN as u64).collect();
+    let mut back = vec![0; LEN];
+    // Blocks of three elements, so that none is a single word, which is an access and no copy.
+    let (blocks, each) = (LEN / 5, 3);
+    let spread = Strided { start: 1, count: blocks, block: each, stride: 5 };
+    let payload = (blocks * each * size_of::<u64>()) as u64;
+    let packed = vec![7; blocks * each];
+    window.fence(|epoch| {
+        if team.rank() == Rank(0) {
+            let (put, _) = copied_in(|| epoch.put(Rank(1), 0, &numbers))?;
+            assert_eq!(put, MIB, "a put of 1 MiB");
+            let (put, _) = copied_in(|| epoch.put(Rank(1), spread, &packed))?;
+            assert_eq!(put, payload, "a put of a block in every stride");
+            let (put, _) = copied_in(|| epoch.put(Rank(1), spread, strided(&numbers, spread)))?;
+            assert_eq!(put, payload, "a put with strides on either side");
+        }
+        epoch.fence()?;
+        if team.rank() == Rank(0) {
+            let (got, _) = copied_in(|| epoch.get(Rank(1), 0, &mut back))?;
+            assert_eq!(got, MIB, "a get of 1 MiB");
+        }
+        Ok(())
+    })?;
+    if team.rank() == Rank(0) {
+        assert_eq!(back, numbers);
+    }
+    Ok(())
+}
+
+// covers: RMA-SHM-05
+fn whoever_copies_copies_all(_: &Team) -> Outcome {
+    use rma::CopyEngine;
+    const BYTES: u64 = 3 << 20;
+    for (engine, by_others) in
+        [(CopyEngine::Mapped, 0), (CopyEngine::Calls, BYTES), (CopyEngine::Thread, BYTES)]
+    {
+        let results = rma::Job::new(2).copy_engine(engine).try_spawn(|team| {
+            let mut window = Window::<u8>::allocate(team, BYTES as usize + 3)?;
+            let origin: Vec<u8> = (0..BYTES).map(|at| at as u8 % 251).collect();
+            window.fence(|epoch| {
+                if team.rank() == Rank(0) {
+                    let copied = copied_in(|| epoch.put(Rank(1), 2, &origin))?;
+                    assert_eq!(copied, (BYTES, by_others), "{engine:?}");
+                }
+                Ok(())
+            })?;
+            let local = window.local()?;
+            Ok::<bool, rma::Error>(local[2..][..BYTES as usize] == origin[..] && local[..2] == [0; 2])
+        })?;
+        let arrived: Vec<bool> = results.into_iter().collect::<rma::Result<_>>()?;
+        assert_eq!(arrived, [false, true], "{engine:?}");
+    }
+    Ok(())
+}
+
+fn a_result_is_opened_by_its_own_epoch_only(team: &Team) -> Outcome {
+    let busy = ErrorKind::OriginBufferBusy;
+    let (mine, other) = (team.rank(), Rank(1 - team.rank().0));
+    let (one, two) = (Window::<u64>::allocate(team, 1)?, Window::<u64>::allocate(team, 1)?);
+    one.lock(mine, LockKind::Exclusive, |epoch| epoch.store(0, 7))?;
+    team.barrier()?;
+    one.lock(other, LockKind::Shared, |epoch| {
+        let [first, second, third] = [(); 3].map(|()| epoch.get_value(other, 0));
+        let (first, second, third) = (first?, second?, third?);
+        assert_eq!(kind_of(two.lock(other, LockKind::Shared, |_| first)), busy, "another window");
+        let own = one.acquire(mine, LockKind::Shared, Info::Strong)?;
+        assert_eq!(kind_of(own.unlock_with(second)), busy, "another rank");
+        assert_eq!(epoch.flush(third)?, 7);
+        Ok(())
+    })?;
+    one.lock_all(|epoch| {
+        let (early, right) = (epoch.get_value(other, 0)?, epoch.get_value(other, 0)?);
+        assert_eq!(kind_of(epoch.flush(mine, early)), busy, "a flush of another rank");
+        assert_eq!(epoch.flush_all(vec![right])?, [7]);
+        Ok(())
+    })?;
+    team.barrier()?;
     Ok(())
 }

@@ -266,6 +266,7 @@ mod test {
     use std::sync::atomic::AtomicPtr;
 
     use crate::element::{Basic, Max, Min, Or, Prod, Replace, Sum, Xor};
+    use crate::transport::shm::copier::CopyEngine;
 
     fn apply<T: Basic, O: Operation<T>>(start: T, operation: O, origin: T) -> (T, T) {
         let mut place = start;
@@ -288,7 +289,7 @@ mod test {
 
     /// The engine of this machine, and one that needs an instruction for each element.
     fn engines() -> [Engine; 2] {
-        [Engine::choose(), Engine::choose().without_pairs()]
+        [Engine::choose(CopyEngine::Mapped), Engine::choose(CopyEngine::Mapped).without_pairs()]
     }
 
     fn apply_to_all<T: Basic, O: Operation<T>>(operation: O, make: impl Fn(usize) -> T) {
@@ -314,7 +315,9 @@ mod test {
             let mut place = target;
             let at = place[first..].as_mut_ptr();
             // SAFETY: - as above.
-            unsafe { combine_alone(Engine::choose(), at, origin.as_ptr(), count, operation) };
+            unsafe {
+                combine_alone(Engine::choose(CopyEngine::Mapped), at, origin.as_ptr(), count, operation)
+            };
             assert_eq!(place, expected, "{count} elements from {first}, alone");
         }
     }
@@ -346,7 +349,9 @@ mod test {
                 for _ in 0..rounds {
                     let at = at.load(Ordering::Relaxed);
                     // SAFETY: - cells of the test, which nobody touches otherwise before the threads have ended.
-                    unsafe { fetch_op_each(Engine::choose(), at, ones.as_ptr(), len, Sum, |_| ()) };
+                    unsafe {
+                        fetch_op_each(Engine::choose(CopyEngine::Mapped), at, ones.as_ptr(), len, Sum, |_| ())
+                    };
                 }
             });
             scope.spawn(|| {

@@ -20,16 +20,25 @@
 use std::mem::{MaybeUninit, transmute_copy};
 use std::sync::OnceLock;
 
+use super::copier::{self, Copier, CopyEngine, Handing, Other};
 use crate::element::Element;
 
-/// The copy loop that suits this machine, chosen once per process.
+/// How bytes are moved in mapped memory: who does it, and with which instructions. Decided once per window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Engine {
-    vectors: Vectors,
-    long: Long,
+    loops: Loops,
+    /// Who makes longer copies, if not the calling thread.
+    other: Option<Other>,
     /// Whether 16 bytes can be exchanged at once.
     #[cfg_attr(not(all(target_arch = "x86_64", not(miri))), allow(dead_code))]
     pairs: bool,
+}
+
+/// The copy loop that suits this machine, chosen once per process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loops {
+    vectors: Vectors,
+    long: Long,
 }
 
 /// How long copies are made whose two sides are aligned to words.
@@ -51,23 +60,28 @@ enum Vectors {
     Wide,
 }
 
-impl Engine {
+impl Loops {
     /// Looks at the machine, the first time.
-    pub(crate) fn choose() -> Engine {
-        static CHOSEN: OnceLock<Engine> = OnceLock::new();
+    pub(super) fn choose() -> Loops {
+        static CHOSEN: OnceLock<Loops> = OnceLock::new();
         *CHOSEN.get_or_init(|| {
-            let baseline = Engine { vectors: Vectors::Baseline, long: Long::Vectors, pairs: false };
             #[cfg(all(target_arch = "x86_64", not(miri)))]
-            {
-                let pairs = std::arch::is_x86_feature_detected!("cmpxchg16b");
-                match std::arch::is_x86_feature_detected!("avx2") {
-                    true => bulk::compare(Engine { vectors: Vectors::Wide, pairs, ..baseline }),
-                    false => Engine { pairs, ..baseline },
-                }
+            if std::arch::is_x86_feature_detected!("avx2") {
+                return bulk::compare(Loops { vectors: Vectors::Wide, long: Long::Vectors });
             }
-            #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-            baseline
+            Loops { vectors: Vectors::Baseline, long: Long::Vectors }
         })
+    }
+}
+
+impl Engine {
+    /// The engine that was asked for, on this machine.
+    pub(crate) fn choose(engine: CopyEngine) -> Engine {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        let pairs = std::arch::is_x86_feature_detected!("cmpxchg16b");
+        #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+        let pairs = false;
+        Engine { loops: Loops::choose(), other: Other::of(engine), pairs }
     }
 
     /// The engine that exchanges words only.
@@ -83,7 +97,7 @@ impl Engine {
         self.pairs
     }
 
-    /// Copies `bytes` bytes from `origin` to `target`.
+    /// Copies `bytes` bytes from `origin` to `target`. By reference, so that a put of a word does not load what it needs not.
     ///
     /// # Safety
     ///
@@ -91,7 +105,7 @@ impl Engine {
     /// - Memory of a live Rust reference is at no point of `target`, nor at a point of `origin` that others may write.
     /// - The two do not overlap, or the caller does not care which bytes arrive.
     #[inline(always)]
-    pub(crate) unsafe fn copy(self, target: *mut u8, origin: *const u8, bytes: usize) {
+    pub(crate) unsafe fn copy(&self, target: *mut u8, origin: *const u8, bytes: usize) {
         if bytes == 8 {
             // SAFETY: - the caller's promises, for 8 bytes.
             unsafe { copy_word_8(target, origin) }
@@ -100,6 +114,19 @@ impl Engine {
             unsafe { self.copy_bulk(target, origin, bytes) }
         }
     }
+
+    /// Out of line, so that the fast path of a put stays small.
+    #[inline(never)]
+    unsafe fn copy_bulk(&self, target: *mut u8, origin: *const u8, bytes: usize) {
+        copier::count(bytes);
+        match self.other {
+            // SAFETY: - the caller's promises.
+            None => unsafe { self.loops.copy(target, origin, bytes) },
+            // SAFETY: - the caller's promises.
+            Some(to) => unsafe { Handing { to, own: self.loops }.copy(target, origin, bytes) },
+        }
+    }
+
     /// Adds the doubles at `origin` to those at `target`, several at a time, and says how many it did: all, or none of a
     /// last few, or none at all where the machine has no loop for it.
     ///
@@ -111,7 +138,7 @@ impl Engine {
     #[inline]
     pub(crate) unsafe fn add_doubles(self, target: *mut f64, origin: *const f64, count: usize) -> usize {
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if self.vectors == Vectors::Wide {
+        if self.loops.vectors == Vectors::Wide {
             // SAFETY: - the caller's promises; AVX2 was detected, which includes AVX.
             return unsafe { bulk::add_doubles_avx(target, origin, count) };
         }
@@ -392,7 +419,9 @@ copy_one! {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod bulk {
-    use super::{Engine, Long, Vectors, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8};
+    use super::{
+        Copier, Long, Loops, Vectors, load_1, load_2, load_4, load_8, store_1, store_2, store_4, store_8,
+    };
     use std::arch::asm;
     use std::time::{Duration, Instant};
 
@@ -402,17 +431,17 @@ mod bulk {
     const TRIED_BYTES: usize = 64 << 10;
     const TRIES: usize = 6;
 
-    /// The engine, with the way of long copies that is the faster one here.
-    pub(super) fn compare(vectors: Engine) -> Engine {
-        let string = Engine { long: Long::String, ..vectors };
+    /// The loops, with the way of long copies that is the faster one here.
+    pub(super) fn compare(vectors: Loops) -> Loops {
+        let string = Loops { long: Long::String, ..vectors };
         let origin = vec![1_u64; TRIED_BYTES / size_of::<u64>()];
         let mut target = vec![0_u64; TRIED_BYTES / size_of::<u64>()];
         let mut best = [Duration::MAX; 2];
         for _ in 0..TRIES {
-            for (engine, best) in [vectors, string].into_iter().zip(&mut best) {
+            for (loops, best) in [vectors, string].into_iter().zip(&mut best) {
                 let begun = Instant::now();
                 // SAFETY: - readable and writable: two vectors of so many bytes.
-                unsafe { engine.copy_bulk(target.as_mut_ptr().cast(), origin.as_ptr().cast(), TRIED_BYTES) };
+                unsafe { loops.copy(target.as_mut_ptr().cast(), origin.as_ptr().cast(), TRIED_BYTES) };
                 *best = begun.elapsed().min(*best);
             }
         }
@@ -424,10 +453,9 @@ mod bulk {
         }
     }
 
-    impl Engine {
-        /// Out of line, so that the fast path of a put stays small.
-        #[inline(never)]
-        pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+    impl Copier for Loops {
+        #[inline]
+        unsafe fn copy(self, target: *mut u8, origin: *const u8, bytes: usize) {
             let is_in_words = (target.addr() | origin.addr()) & 7 == 0;
             if LONG_MIN_BYTES <= bytes && self.long == Long::String && is_in_words {
                 let words = bytes & !7;
@@ -652,16 +680,15 @@ mod bulk {
 
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 mod bulk {
-    use super::{Engine, copy_by_words};
+    use super::{Copier, Loops, copy_by_words};
     use std::arch::asm;
 
     /// From this many bytes on the vector loop pays.
     const VECTOR_MIN: usize = 64;
 
-    impl Engine {
-        /// Out of line, so that the fast path of a put stays small.
-        #[inline(never)]
-        pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+    impl Copier for Loops {
+        #[inline]
+        unsafe fn copy(self, target: *mut u8, origin: *const u8, bytes: usize) {
             // A vector access is a pair of 64-bit ones only at multiples of 8.
             if bytes < VECTOR_MIN || (target.addr() | origin.addr()) & 7 != 0 {
                 // SAFETY: - the caller's promises.
@@ -699,10 +726,10 @@ mod bulk {
 
 #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod bulk {
-    use super::{Engine, copy_by_words};
+    use super::{Copier, Loops, copy_by_words};
 
-    impl Engine {
-        pub(super) unsafe fn copy_bulk(self, target: *mut u8, origin: *const u8, bytes: usize) {
+    impl Copier for Loops {
+        unsafe fn copy(self, target: *mut u8, origin: *const u8, bytes: usize) {
             // SAFETY: - the caller's promises.
             unsafe { copy_by_words(target, origin, bytes) }
         }
@@ -714,14 +741,15 @@ mod test {
     use super::*;
 
     fn engines() -> Vec<Engine> {
-        let chosen = Engine::choose();
-        let vectors = match chosen.vectors {
+        let chosen = Engine::choose(CopyEngine::Mapped);
+        let vectors = match chosen.loops.vectors {
             Vectors::Baseline => vec![Vectors::Baseline],
             Vectors::Wide => vec![Vectors::Baseline, Vectors::Wide],
         };
         let ways = [Long::Vectors, Long::String];
-        let both = |vectors| ways.map(|long| Engine { vectors, long, ..chosen });
-        vectors.into_iter().flat_map(both).collect()
+        let both = |vectors| ways.map(|long| Engine { loops: Loops { vectors, long }, ..chosen });
+        let others = [CopyEngine::Calls, CopyEngine::Thread].map(Engine::choose);
+        vectors.into_iter().flat_map(both).chain(others).collect()
     }
 
     /// Copies between two arrays and compares with the same copy of a slice, neighbours included.

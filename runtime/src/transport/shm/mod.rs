@@ -3,6 +3,7 @@
 pub(crate) mod arena;
 pub(crate) mod atomic;
 pub(crate) mod bytes;
+pub(crate) mod copier;
 pub(crate) mod copy;
 pub(crate) mod layout;
 pub(crate) mod offers;

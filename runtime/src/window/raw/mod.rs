@@ -313,7 +313,7 @@ impl RawWindow {
         // A closure has no caller of its own.
         let location = Location::caller();
         let fail = |kind| Error::new(kind, CALL).caller(team.rank()).called_at(location);
-        let engine = Engine::choose();
+        let engine = context.engine();
         let marked = private.and_then(|_| Marked::behind(plan.data, bytes));
         let locks = private.is_some() && mirror == Mirror::Locked;
         let total = match (private, marked) {

@@ -61,6 +61,7 @@ pub(super) unsafe fn unpack(engine: Engine, shape: &Shape, packed: &[u8], to: *m
 mod tests {
     use super::*;
     use crate::element::{BasicType, Element, Member};
+    use crate::transport::shm::copier::CopyEngine;
 
     /// A number, three bytes of padding behind another one, and an array.
     const SHAPE: Shape = Shape::structure(
@@ -77,7 +78,7 @@ mod tests {
     fn padding_does_not_travel() {
         let memory: Vec<u8> = (0..32).collect();
         let mut packed = vec![99];
-        let engine = Engine::choose();
+        let engine = Engine::choose(CopyEngine::Mapped);
         // SAFETY: - two elements of the test.
         unsafe { pack(engine, &SHAPE, memory.as_ptr(), 2, &mut packed) };
         let expected: Vec<u8> = (0..5).chain(8..16).chain(16..21).chain(24..32).collect();
@@ -95,7 +96,9 @@ mod tests {
         let numbers = [1.5_f64, -2.0];
         let mut packed = Vec::new();
         // SAFETY: - two elements of the test.
-        unsafe { pack(Engine::choose(), &f64::SHAPE, numbers.as_ptr().cast(), 2, &mut packed) };
+        unsafe {
+            pack(Engine::choose(CopyEngine::Mapped), &f64::SHAPE, numbers.as_ptr().cast(), 2, &mut packed)
+        };
         assert_eq!(packed, numbers.map(f64::to_ne_bytes).concat());
         assert_eq!(packed_bytes(&f64::SHAPE), BasicType::F64.size());
     }

@@ -228,15 +228,17 @@ fn data_need_no_counts(team: &Team) -> Outcome {
 fn a_test_sends_nothing(team: &Team) -> Outcome {
     let mut request = pgo::iofferc(team, 1, over(vec![0_u8], PUTS_OK))?;
     team.barrier()?;
-    let before = pgo_counters(team);
+    // All but what is taken of the own memory: a test that says yes closes the offer.
+    let sent = || pgo_counters(team)[..6].to_vec();
+    let before = sent();
     for _ in 0..1000 {
         // It may say no for ever.
         if request.test()?.is_some() {
-            assert_eq!(pgo_counters(team), before);
+            assert_eq!(sent(), before);
             return Ok(());
         }
     }
-    assert_eq!(pgo_counters(team), before);
+    assert_eq!(sent(), before);
     assert_eq!(request.wait()?.events(), 0);
     Ok(())
 }
