@@ -1,3 +1,5 @@
+//! A link between two sockets of this process: which replies count, and who reads them. Never starts a rank.
+
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::mpsc;
 use std::thread;
