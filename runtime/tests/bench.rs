@@ -99,6 +99,13 @@ fn more_ranks_measure_what_all_do() {
     assert_eq!(printed, ["barrier", "fence_empty", "fence_put_neighbour"].map(str::to_owned).into());
 }
 
+#[test]
+fn groups_that_take_two_ranks_say_so() {
+    let output = bench(3, "auto", &["--only", "lat,pscw", "--scale", "small"]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("measured between 2 ranks"), "{said}");
+}
+
 /// The doc comment of a function in a source file, in one line.
 fn page(source: &str, function: &str) -> String {
     let at = source.find(function).unwrap_or_else(|| panic!("there is no {function}"));

@@ -305,8 +305,8 @@ impl Exposed {
         self.exposure.start(me as u32, &self.origins[me], last, || self.completed.notify())
     }
 
-    fn is_anybody_at_work(&self) -> bool {
-        self.origins.iter().any(Origin::is_at_work)
+    fn come(&self, number: u32) -> u64 {
+        self.origins.iter().filter(|origin| origin.has_used(number)).count() as u64
     }
 
     /// Waits for all that can come.
@@ -492,7 +492,7 @@ fn a_member_that_is_not_counted_is_inside_before_or_never() {
                 }
             })
         };
-        let outcome = window.wait_among(0, &Crowd::Others(&|| window.is_anybody_at_work()));
+        let outcome = window.wait_among(0, &Crowd::Others(&|number| window.come(number)));
         // Nobody is in, so loom would report a racing access.
         let written = window.cells[0].with_mut(|cell| unsafe { *cell });
         let admitted = origin.join().unwrap();

@@ -16,7 +16,7 @@
 //! looks at the door once more: nobody changes the door, which each member has in its cache while it waits. When all members
 //! are done, nobody is left that could come in, and the owner shuts the door by a store. An owner that ends the exposure before
 //! (it counts fewer, or gives up) shuts the door and then looks at the records: of two that announce themselves by a store, a
-//! fence and a look, at least one sees the other. If a record says that somebody is inside, the door is opened again.
+//! fence and a look, at least one sees the other. If more have come than are done, the door is opened again.
 //!
 //! # One use per origin
 //!
@@ -191,8 +191,8 @@ impl Tally {
 pub(crate) enum Crowd<'a> {
     /// Nobody but those that are counted: they are all members of its group.
     Counted,
-    /// Others, too; this says whether any record is of somebody at work.
-    Others(&'a dyn Fn() -> bool),
+    /// Others, too; this says how many records name the exposure of a number as the last that was asked for.
+    Others(&'a dyn Fn(u32) -> u64),
 }
 
 /// What one origin has to do with the exposures of one owner.
@@ -342,8 +342,7 @@ impl Exposure {
     /// Ends the exposure if exactly `count` origins have completed, or if more came and all of them have.
     #[inline]
     pub(crate) fn try_close(&self, tally: &Tally, count: usize, crowd: &Crowd<'_>) -> Closing {
-        // Acquire: pairs with the Release in `complete`. Relaxed: the owner reads what it wrote.
-        let done = tally.0.load(Ordering::Acquire) - self.before.load(Ordering::Relaxed);
+        let mut done = self.done(tally);
         if done < count as u64 {
             return Closing::Pending;
         }
@@ -353,7 +352,13 @@ impl Exposure {
                 self.shut(now);
                 true
             }
-            (true, Crowd::Others(is_at_work)) => self.shut_before_others(now, is_at_work),
+            (true, Crowd::Others(come)) => match self.shut_before_others(now, tally, come) {
+                Some(done_at_last) => {
+                    done = done_at_last;
+                    true
+                }
+                None => false,
+            },
             // Acquire: pairs with the Release of other origins' exchanges. Release: pairs with the Acquire in `start`.
             (false, _) => {
                 done == now.started()
@@ -376,21 +381,40 @@ impl Exposure {
         self.word.store(now.shut(), Ordering::Release); // Release: pairs with the Acquire in `start`.
     }
 
-    /// Shuts the door of a group some of which may still come, unless one of them is inside.
+    /// How many origins have completed in this exposure.
+    #[inline]
+    fn done(&self, tally: &Tally) -> u64 {
+        // Acquire: pairs with the Release in `complete`. Relaxed: the owner reads what it wrote.
+        tally.0.load(Ordering::Acquire) - self.before.load(Ordering::Relaxed)
+    }
+
+    /// Shuts the door of a group some of which may still come, unless one of them is inside. How many are done then.
     #[cold]
-    fn shut_before_others(&self, now: Status, is_at_work: &dyn Fn() -> bool) -> bool {
-        if is_at_work() {
-            return false;
-        }
+    fn shut_before_others(&self, now: Status, tally: &Tally, come: &dyn Fn(u32) -> u64) -> Option<u64> {
+        self.all_done(now, tally, come)?;
         self.shut(now);
         // SeqCst: pairs with the fence in `start`.
         fence(Ordering::SeqCst);
-        match is_at_work() {
-            false => true,
-            true => {
-                // It is inside, or has seen the door shut and looks again, as after any post.
-                self.word.store(now.0, Ordering::Release);
-                false
+        let done = self.all_done(now, tally, come);
+        if done.is_none() {
+            // It is inside, or has seen the door shut and looks again, as after any post.
+            self.word.store(now.0, Ordering::Release);
+        }
+        done
+    }
+
+    /// How many are done, if those are all who have come. Whether a record says that its origin is at work does not matter: that
+    /// falls behind the tally, and nobody would be told of it.
+    fn all_done(&self, now: Status, tally: &Tally, come: &dyn Fn(u32) -> u64) -> Option<u64> {
+        let mut done = self.done(tally);
+        loop {
+            // Whoever is done is among those who have come, so as many are the same ones.
+            if come(now.number()) == done {
+                return Some(done);
+            }
+            match self.done(tally) {
+                same if same == done => return None,
+                more => done = more,
             }
         }
     }

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rma::{
-    Datatype, ErrorKind, Hints, Info, LockKind, Origins, Rank, Strided, Sum, Team, Window, WindowOptions, own,
+    Atomicity, Datatype, ErrorKind, Hints, Info, LockKind, Origins, Rank, Replace, Strided, Sum, Team,
+    Window, WindowOptions, own,
 };
 
 use crate::failures::{is_stopped, processes, signal};
@@ -22,6 +23,7 @@ pub(crate) const CASES: &[Case] = &[
     case!(an_unchecked_start_sends_nothing_before_its_data, [2]).connected(),
     case!(unchecked_locks_send_nothing, [2]).connected(),
     case!(what_is_vouched_for_is_looked_at, [3]).connected(),
+    case!(an_unchecked_accumulate_is_done_whole, [3]).connected(),
     case!(an_unchecked_epoch_stays_inside_the_part, [2]).connected(),
     case!(whatever_a_weak_epoch_keeps_is_moved, [2]).connected(),
     case!(a_weak_epoch_stays_inside_the_part, [2]).connected(),
@@ -359,6 +361,54 @@ fn unchecked_locks_send_nothing(team: &Team) -> Outcome {
     team.barrier()?;
     if team.rank() == TARGET {
         assert_eq!(*heap.local()?, [7, 8, 9, 0]);
+    }
+    Ok(())
+}
+
+/// An accumulate under NOCHECK that is stopped in its middle keeps the lock, so that it is not refused when it goes on.
+fn an_unchecked_accumulate_is_done_whole(team: &Team) -> Outcome {
+    let flags = flags(team, 2)?;
+    let (tried, got) = (0, 1);
+    // One guard per element.
+    let window = WindowOptions::new().atomicity(Atomicity::Stripes).allocate::<[u8; 12]>(team, 2)?;
+    match team.rank() {
+        TARGET => {
+            // Needed to take the guard, and in the way of the others' locks afterwards.
+            let own_lock = window.acquire(TARGET, LockKind::Shared, Info::Strong)?;
+            rma::private::testing::holding_guard(&window, TARGET, 1, || {
+                own_lock.unlock()?;
+                team.barrier()?;
+                until(|| flags.load(tried).unwrap() == 1);
+                Ok::<(), rma::Error>(())
+            })??;
+        }
+        ORIGIN => {
+            team.barrier()?;
+            window.lock_with(TARGET, LockKind::Shared, Info::NoCheck, |epoch| {
+                epoch.accumulate(TARGET, 0, Replace, [[1; 12], [2; 12]])
+            })?;
+        }
+        _ => {
+            team.barrier()?;
+            let first =
+                || window.lock(TARGET, LockKind::Shared, |epoch| epoch.flush(epoch.get_value(TARGET, 0)?));
+            until(|| first().unwrap() == [1; 12]);
+            let outcome = window.lock_with(TARGET, LockKind::Exclusive, Info::NoCheck, |epoch| {
+                epoch.flush(epoch.get_value(TARGET, 0)?).map(drop)
+            });
+            // The target goes on before anything can fail here.
+            flags.lock(TARGET, LockKind::Shared, |epoch| {
+                epoch.put(TARGET, got, u64::from(outcome.is_ok()))?;
+                epoch.put(TARGET, tried, 1)
+            })?;
+            let kind = outcome.expect_err("the accumulate has the lock").kind();
+            assert_eq!(kind, ErrorKind::NoCheckConflict);
+        }
+    }
+    team.barrier()?;
+    if team.rank() == TARGET {
+        assert_eq!(flags.load(got)?, 0, "a lock was granted in the middle");
+        assert_eq!(*window.local()?, [[1; 12], [2; 12]]);
     }
     Ok(())
 }

@@ -83,6 +83,17 @@ enum Group {
     Progress,
 }
 
+impl Group {
+    /// Whether it is measured between two ranks only.
+    fn is_of_pairs(self) -> bool {
+        match self {
+            Group::Lat | Group::Bw | Group::Rate | Group::Acc | Group::Atomic | Group::Cas => true,
+            Group::Pscw | Group::Progress => true,
+            Group::Setup | Group::Barrier | Group::Pgo | Group::Fence | Group::Lock => false,
+        }
+    }
+}
+
 /// Whose memory a window is made over. The name is the prefix of the metrics.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
@@ -180,8 +191,13 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
     if team.size() < 2 {
         return Err(Failure::few_ranks());
     }
-    let wants = |group| arguments.only.is_empty() || arguments.only.contains(&group);
     let pair = team.size() == 2;
+    if !pair && !arguments.only.is_empty() && arguments.only.iter().all(|group| group.is_of_pairs()) {
+        return Err(Failure::many_ranks(team.size()));
+    }
+    let wants = |group: Group| {
+        (pair || !group.is_of_pairs()) && (arguments.only.is_empty() || arguments.only.contains(&group))
+    };
     // The peers' initialisation takes long enough for the system to spread the ranks over the cores, and ends with all of
     // them there. Ranks that begin to talk before they are spread give each other the core by turns, and stay.
     let begun = Instant::now();
@@ -210,25 +226,25 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
         if wants(Group::Barrier) && kind == Kind::Alloc {
             synchronization::barrier(&bench)?;
         }
-        if pair && wants(Group::Lat) {
+        if wants(Group::Lat) {
             transfers::latency(&bench, &window, origin)?;
         }
-        if pair && wants(Group::Bw) {
+        if wants(Group::Bw) {
             transfers::bandwidth(&bench, &window, origin)?;
         }
-        if pair && wants(Group::Rate) {
+        if wants(Group::Rate) {
             transfers::rate(&bench, &window, origin)?;
         }
-        if pair && wants(Group::Acc) {
+        if wants(Group::Acc) {
             transfers::accumulate(&bench, kind.window(team)?)?;
         }
-        if pair && wants(Group::Atomic) {
+        if wants(Group::Atomic) {
             transfers::fetch_add(&bench, kind.window(team)?)?;
         }
-        if pair && wants(Group::Cas) {
+        if wants(Group::Cas) {
             transfers::compare_swap(&bench, kind.window(team)?)?;
         }
-        if pair && wants(Group::Pscw) {
+        if wants(Group::Pscw) {
             synchronization::post_start_complete_wait(&bench, &mut window, origin)?;
         }
         if wants(Group::Pgo) && kind == Kind::Alloc {
@@ -240,7 +256,7 @@ fn run(arguments: &Arguments, team: &Team) -> Result<(), Failure> {
         if wants(Group::Lock) {
             synchronization::contended_lock(&bench, &window)?;
         }
-        if pair && wants(Group::Progress) {
+        if wants(Group::Progress) {
             synchronization::computing_target(&bench, &window)?;
         }
         window.free()?;

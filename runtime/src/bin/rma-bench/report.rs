@@ -20,6 +20,12 @@ impl Failure {
         )
     }
 
+    pub(crate) fn many_ranks(ranks: u32) -> Failure {
+        Failure::Text(format!(
+            "the groups of `--only` are measured between 2 ranks, and there are {ranks}; start them by rma-run -n 2 rma-bench"
+        ))
+    }
+
     /// A metric measured something that does not work.
     pub(crate) fn check(
         team: &Team,

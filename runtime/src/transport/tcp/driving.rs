@@ -2,9 +2,10 @@
 //! waits for, so that a frame is done without a change of threads. Where nobody waits, the agent does. Never waits itself, but
 //! for the agent's sleep.
 //!
-//! A driver that begins wakes the agent once if that sleeps on the sockets, as every frame would wake it otherwise. The agent
-//! then stays away as long as somebody drives, and for a moment after, since ranks that communicate wait again soon; so a
-//! request that comes in that moment is answered late by as much. A driver that goes to sleep calls the agent back at once.
+//! A driver wakes the agent if that sleeps on the sockets, as every frame would wake it otherwise, and as the time for which it
+//! sleeps says nothing about what the driver does. The agent then stays away as long as the last turn of a driver is a moment
+//! ago only, since ranks that communicate wait again soon; so a request that comes in that moment is answered late by as much. A
+//! driver that goes to sleep calls the agent back at once, and one that is held up in its own look misses its next turn.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
@@ -15,13 +16,13 @@ use std::time::{Duration, Instant};
 use super::agent::Mode;
 use super::door::Door;
 use super::frame::Decoder;
-use super::server::{OnLost, Server};
+use super::server::{BELL, OnLost, Server};
 use super::socket::Poller;
 use super::wire::Wire;
 use crate::sync::event::Event;
 use crate::sys::time::monotonic_ns;
 
-/// How long the agent stays away after somebody has driven.
+/// How long the agent stays away after a driver's turn.
 const LINGER: Duration = Duration::from_micros(250);
 /// How long a driver goes on after the last frame before its caller sleeps, and in all.
 const PATIENCE: Duration = Duration::from_micros(100);
@@ -74,9 +75,7 @@ pub(crate) struct Driving {
     server: Mutex<Server>,
     /// Something was done here that requests may wait for.
     rung: AtomicBool,
-    /// Threads that look at the sockets now.
-    drivers: AtomicU32,
-    /// When the last of them has stopped and may begin again soon; 0 if it sleeps.
+    /// When a driver has had its last turn; 0 once it sleeps.
     driven_ns: AtomicU64,
     /// Threads whose waits have begun to sleep.
     sleepers: AtomicU32,
@@ -107,7 +106,6 @@ impl Driving {
             poller,
             mode,
             rung: AtomicBool::new(false),
-            drivers: AtomicU32::new(0),
             driven_ns: AtomicU64::new(0),
             sleepers: AtomicU32::new(0),
             chores_ns: AtomicU64::new(0),
@@ -130,8 +128,24 @@ impl Driving {
 
     /// Looks at the sockets once. Whether there was something to do.
     fn turn(&self, wire: &Wire, all: bool) -> bool {
-        let Some(mut server) = self.server() else { return false };
+        self.turn_at(monotonic_ns(), wire, all)
+    }
+
+    /// The turn of a driver, which keeps the agent away.
+    fn drive_once(&self, wire: &Wire) -> bool {
         let now = monotonic_ns();
+        self.driven_ns.store(now, Ordering::Relaxed); // Relaxed: what the turn does is ordered by the server's lock.
+        let did = self.turn_at(now, wire, false);
+        // Either this turn came before the agent's chores, which have seen all that it has left to do, or, by the server's lock,
+        // this sees that the agent sleeps for a time that it has worked out too early.
+        if self.is_watched.load(Ordering::Relaxed) && self.is_watched.swap(false, Ordering::Relaxed) {
+            wire.ring_bell();
+        }
+        did
+    }
+
+    fn turn_at(&self, now: u64, wire: &Wire, all: bool) -> bool {
+        let Some(mut server) = self.server() else { return false };
         if self.chores_ns.load(Ordering::Relaxed) <= now {
             self.chores_ns.store(now + CHORES_EVERY.as_nanos() as u64, Ordering::Relaxed);
             server.chores(wire, &self.rung);
@@ -226,7 +240,6 @@ impl Driving {
         let Some(wire) = self.wire.upgrade().filter(|_| self.eagerness != Eagerness::Once) else {
             return ready();
         };
-        let driver = Driver::new(self, &wire);
         let mut pace = Pace::new(self);
         loop {
             for _ in 0..looks {
@@ -236,11 +249,13 @@ impl Driving {
                 }
                 std::hint::spin_loop();
             }
-            if !pace.goes_on(self.turn(&wire, false)) {
+            if !pace.goes_on(self.drive_once(&wire)) {
                 break;
             }
         }
-        driver.sleeps();
+        // Other threads may go on driving: the next turn sends the agent away again.
+        self.driven_ns.store(0, Ordering::Relaxed);
+        self.parked.notify();
         None
     }
 
@@ -253,7 +268,7 @@ impl Driving {
     pub(super) fn attend_at_ticks(&self, wire: &Wire, tick: Duration) {
         loop {
             thread::sleep(tick);
-            while self.drivers.load(Ordering::Relaxed) == 0 && self.turn(wire, true) {}
+            while self.turn(wire, true) {}
         }
     }
 
@@ -264,7 +279,7 @@ impl Driving {
             self.watch(wire)?;
             let mut pace = Pace::new(self);
             let mut all = true;
-            while self.drivers.load(Ordering::Relaxed) == 0 {
+            while self.lingers().is_none() {
                 let did = self.turn(wire, std::mem::take(&mut all));
                 // A rank that sleeps leaves its core to its agent, for more frames that may come at once.
                 let may_look =
@@ -283,16 +298,17 @@ impl Driving {
             Some(mut server) => server.chores(wire, &self.rung),
             None => Some(Duration::ZERO),
         };
-        fence(Ordering::SeqCst); // SeqCst: pairs with those in `ring` and `Driver::new`.
-        let is_needed = self.drivers.load(Ordering::Relaxed) == 0 && !self.rung.load(Ordering::Relaxed);
-        if is_needed {
-            self.poller.sleep(timeout)?;
+        fence(Ordering::SeqCst); // SeqCst: pairs with the one in `ring`.
+        let is_needed = self.lingers().is_none() && !self.rung.load(Ordering::Relaxed);
+        if is_needed && self.poller.wait(timeout)?.contains(&BELL) {
+            // Nobody else does: a driver that did would send back to sleep whom it has woken.
+            wire.silence_bell();
         }
         self.is_watched.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Sleeps while somebody drives.
+    /// Sleeps as long as somebody drives.
     fn stay_away(&self) {
         while self.lingers().is_some() {
             let ticket = self.parked.announce();
@@ -304,11 +320,7 @@ impl Driving {
 
     /// How long the agent is not needed.
     fn lingers(&self) -> Option<Duration> {
-        if self.drivers.load(Ordering::Relaxed) != 0 {
-            return Some(LINGER);
-        }
-        // Acquire: pairs with the Release of a driver, so that its last turn comes before the agent's first.
-        let driven = self.driven_ns.load(Ordering::Acquire);
+        let driven = self.driven_ns.load(Ordering::Relaxed);
         let since = Duration::from_nanos(monotonic_ns().saturating_sub(driven));
         LINGER.checked_sub(since).filter(|left| !left.is_zero())
     }
@@ -370,37 +382,5 @@ impl<'a> Pace<'a> {
             self.spins *= 2;
             self.driving.spins.store(self.spins, Ordering::Relaxed);
         }
-    }
-}
-
-/// A thread that looks at the sockets.
-struct Driver<'a>(&'a Driving);
-
-impl<'a> Driver<'a> {
-    fn new(driving: &'a Driving, wire: &Wire) -> Driver<'a> {
-        driving.drivers.fetch_add(1, Ordering::Relaxed);
-        fence(Ordering::SeqCst); // SeqCst: either the agent sees the driver before it sleeps, or this sees the agent.
-        if driving.is_watched.load(Ordering::Relaxed) && driving.is_watched.swap(false, Ordering::Relaxed) {
-            wire.ring_bell();
-        }
-        Driver(driving)
-    }
-
-    fn stop(&self, driven_ns: u64) {
-        self.0.driven_ns.store(driven_ns, Ordering::Release); // Release: pairs with the Acquire in `lingers`.
-        self.0.drivers.fetch_sub(1, Ordering::Release);
-    }
-
-    /// Stops, and calls the agent back.
-    fn sleeps(self) {
-        self.stop(0);
-        self.0.parked.notify();
-        std::mem::forget(self);
-    }
-}
-
-impl Drop for Driver<'_> {
-    fn drop(&mut self) {
-        self.stop(monotonic_ns());
     }
 }

@@ -6,13 +6,14 @@
 //! reading, so that two sides that have much to say to each other can't block each other.
 //!
 //! Several threads of a rank may wait on one link. One of them reads at a time, for all; the others sleep until it has found
-//! something or stops reading.
+//! something or stops reading. Nobody else reads meanwhile: who sleeps on the connection would not learn of a reply that another
+//! one has taken from it.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -69,6 +70,8 @@ pub(crate) struct Link {
     /// What a thread looks after while it waits for a reply.
     driving: Option<Arc<Driving>>,
     state: Mutex<State>,
+    /// A thread reads for all. Changed with the state's lock, and read with that of `incoming`, too.
+    reading: AtomicBool,
     /// Told when the state changes, when replies have arrived and when a thread stops reading.
     changed: Condvar,
     staged: Mutex<Staged>,
@@ -82,8 +85,6 @@ pub(crate) struct Link {
 #[derive(Default)]
 struct State {
     connection: Connection,
-    /// A thread reads for all.
-    reading: bool,
     replies: HashMap<u64, Vec<u8>>,
     /// Requests whose callers have gone before the reply.
     unwanted: HashSet<u64>,
@@ -143,6 +144,7 @@ impl Link {
             tally,
             driving,
             state: Mutex::default(),
+            reading: AtomicBool::new(false),
             changed: Condvar::new(),
             staged: Mutex::default(),
             incoming: Mutex::new(Decoder::new()),
@@ -350,11 +352,27 @@ impl Link {
 
     /// Waits for the reply to a request, after sending what is staged. Gives its body.
     pub(crate) fn reply(&self, request: u64, pause: Pause<'_>) -> Result<Vec<u8>, Cut> {
+        self.await_reply(request, pause).or_else(|cut| {
+            // What came before the end counts, whoever has read it.
+            if let Ok(stream) = self.stream() {
+                while let Ok(true) = self.read_available(&stream) {}
+            }
+            self.arrived(request).ok_or(cut)
+        })
+    }
+
+    fn await_reply(&self, request: u64, pause: Pause<'_>) -> Result<Vec<u8>, Cut> {
         self.push(pause)?;
         let stream = self.stream()?;
-        let mut look = || match self.read_available(&stream) {
-            Ok(_) => self.state().replies.remove(&request).map(Ok),
-            Err(cut) => Some(Err(cut)),
+        let mut look = || {
+            // It may have come together with another one.
+            if let Some(body) = self.arrived(request) {
+                return Some(Ok(body));
+            }
+            match self.read_available(&stream) {
+                Ok(_) => self.arrived(request).map(Ok),
+                Err(cut) => Some(Err(cut)),
+            }
         };
         let arrived = match &self.driving {
             Some(driving) => driving.drive_for_reply(&mut look),
@@ -364,26 +382,27 @@ impl Link {
             return arrived;
         }
         loop {
-            let mut state = self.state();
-            if let Some(body) = state.replies.remove(&request) {
+            if let Some(body) = self.arrived(request) {
                 return Ok(body);
             }
             self.refuse_gone()?;
-            drop(state);
             // Not while this thread reads for all: a caller's pause may ask something on this link, too.
             let slice = self.rest(pause)?;
-            let mut state = self.state();
+            let state = self.state();
             if state.replies.contains_key(&request) {
                 continue;
             }
-            if state.reading {
+            // Relaxed, here and below: the locks order it.
+            if self.reading.load(Ordering::Relaxed) {
                 drop(self.sleep(state, slice.min(FOLLOWER_SLICE)));
                 continue;
             }
-            state.reading = true;
+            self.reading.store(true, Ordering::Relaxed);
             drop(state);
-            let outcome = self.read_for_all(&stream, slice);
-            self.state().reading = false;
+            let outcome = self.read_for_all(&stream, request, slice);
+            let state = self.state();
+            self.reading.store(false, Ordering::Relaxed);
+            drop(state);
             self.changed.notify_all();
             outcome?;
         }
@@ -408,19 +427,26 @@ impl Link {
         self.staged().left()
     }
 
-    /// The connection, and what to watch it for, if there is one.
-    pub(super) fn watched(&self) -> Option<(Arc<TcpStream>, PollFlags)> {
-        let flags = if self.staged_bytes() == 0 { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
-        Some((self.stream().ok()?, flags))
+    /// The connection, and what to watch it for, if there is one, and how long the caller may sleep at most.
+    pub(super) fn watched(&self) -> Option<((Arc<TcpStream>, PollFlags), Duration)> {
+        // What another thread reads for all is not seen on the connection.
+        let (reads, longest) = match self.reading.load(Ordering::Relaxed) {
+            true => (PollFlags::empty(), FOLLOWER_SLICE),
+            false => (PollFlags::IN, Duration::MAX),
+        };
+        let flags = if self.staged_bytes() == 0 { reads } else { reads | PollFlags::OUT };
+        Some(((self.stream().ok()?, flags), longest))
     }
 
-    /// Reads what has arrived, or sleeps until something does.
-    fn read_for_all(&self, stream: &TcpStream, slice: Duration) -> Result<(), Cut> {
-        if !self.read_available(stream)? {
-            let woken = socket::wait(stream, PollFlags::IN, slice);
-            self.refuse_cut(stream, woken)?;
-            self.read_available(stream)?;
+    /// Reads what has arrived, or sleeps until something does, unless the reply to this request is there.
+    fn read_for_all(&self, stream: &TcpStream, request: u64, slice: Duration) -> Result<(), Cut> {
+        // Waits for those that read just now, and whoever comes later leaves everything to this thread.
+        if self.read_with(self.incoming(), stream)? || self.state().replies.contains_key(&request) {
+            return Ok(());
         }
+        let woken = socket::wait(stream, PollFlags::IN, slice);
+        self.refuse_cut(stream, woken)?;
+        self.read_with(self.incoming(), stream)?;
         Ok(())
     }
 
@@ -432,9 +458,20 @@ impl Link {
         }
     }
 
-    /// Takes what has arrived; whether that was anything.
+    /// Takes what has arrived, unless another thread does; whether that was anything.
     fn read_available(&self, stream: &TcpStream) -> Result<bool, Cut> {
-        let Ok(mut incoming) = self.incoming.try_lock() else { return Ok(false) };
+        let incoming = match self.incoming.try_lock() {
+            Ok(incoming) => incoming,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(false),
+        };
+        match self.reading.load(Ordering::Relaxed) {
+            true => Ok(false),
+            false => self.read_with(incoming, stream),
+        }
+    }
+
+    fn read_with(&self, mut incoming: MutexGuard<'_, Decoder>, stream: &TcpStream) -> Result<bool, Cut> {
         let mut any = false;
         loop {
             match socket::read(stream, incoming.room()) {
@@ -516,6 +553,11 @@ impl Link {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn incoming(&self) -> MutexGuard<'_, Decoder> {
+        // A reply that finds no memory panics between two frames.
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn staged(&self) -> MutexGuard<'_, Staged> {
         // A body that panics leaves a frame behind that says its length, so the stream stays whole.
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
@@ -574,3 +616,6 @@ fn send_all(stream: &TcpStream, bytes: &[u8], pause: Pause<'_>) -> Result<(), Cu
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

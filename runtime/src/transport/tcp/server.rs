@@ -26,7 +26,8 @@ const CUT_GRACE: Duration = Duration::from_millis(500);
 const CLOSED_GRACE: Duration = Duration::from_secs(5);
 
 const DOOR: u64 = 0;
-const BELL: u64 = 1;
+/// What wakes the agent, which alone silences it.
+pub(super) const BELL: u64 = 1;
 const RENDEZVOUS: u64 = 2;
 const RANKS_FROM: u64 = 3;
 
@@ -107,10 +108,7 @@ impl Server {
     fn serve(&mut self, wire: &Wire, number: u64, rung: &AtomicBool) -> bool {
         match number {
             DOOR => self.door.accept(&self.poller),
-            BELL => {
-                let _ = rustix::io::read(wire.bell(), &mut [0; 8]);
-                return self.look_again_if(wire, rung);
-            }
+            BELL => return self.look_again_if(wire, rung),
             RENDEZVOUS => self.hear_rendezvous(wire),
             stranger if STRANGERS_FROM <= stranger => self.admit(wire, stranger, rung),
             rank => return self.hear(wire, (rank - RANKS_FROM) as u32, rung),

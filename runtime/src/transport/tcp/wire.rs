@@ -302,8 +302,8 @@ impl Wire {
     /// Sleeps until something has come on a link to one of these ranks, or `bell` can be read, or for so long.
     pub(crate) fn wait_any(&self, ranks: &[u32], bell: BorrowedFd<'_>, timeout: Duration) {
         let links = ranks.iter().filter_map(|&rank| self.links[rank as usize].get());
-        let streams: Vec<_> = links.filter_map(|link| link.watched()).collect();
-        socket::wait_any(&streams, bell, timeout);
+        let (streams, longest): (Vec<_>, Vec<_>) = links.filter_map(|link| link.watched()).unzip();
+        socket::wait_any(&streams, bell, longest.into_iter().fold(timeout, Duration::min));
     }
 
     /// Lets other ranks reach a service by its name.
@@ -334,6 +334,12 @@ impl Wire {
     pub(super) fn ring_bell(&self) {
         // Fails only when the counter is full, and then the bell has been rung.
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+    }
+
+    /// Ends what [`ring_bell`](Wire::ring_bell) began.
+    pub(super) fn silence_bell(&self) {
+        // Fails only when nobody has rung.
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 
     fn services(&self) -> MutexGuard<'_, HashMap<u64, Arc<dyn Service>>> {

@@ -116,10 +116,11 @@ impl RawWindow {
     /// Ends the exposure if the origins that it waits for have completed.
     fn try_close(&self, count: usize) -> Closing {
         let own = self.control(self.me);
-        let is_at_work = || (0..self.targets.len()).any(|rank| self.peer(self.me, rank).origin.is_at_work());
+        let has_come = |rank: usize, number| self.peer(self.me, rank).origin.has_used(number);
+        let come = |number| (0..self.targets.len()).filter(|&rank| has_come(rank, number)).count() as u64;
         let crowd = match self.group.get() == Some(count) {
             true => Crowd::Counted,
-            false => Crowd::Others(&is_at_work),
+            false => Crowd::Others(&come),
         };
         own.exposure.0.word.try_close(&own.ends.0.tally, count, &crowd)
     }

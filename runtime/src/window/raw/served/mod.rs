@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use self::transfers::{Combined, Fetches, Resume};
+use self::vouched::Entry;
 use super::Atomicity;
 use super::control::{Control, DROPPED, GONE, Peer, Plan, Waiter};
 use super::copies::Marked;
@@ -106,6 +107,8 @@ struct Origin {
     told: bool,
     /// How far a transfer has come that has met an element which somebody else is changing.
     resume: Option<Resume>,
+    /// What that transfer keeps until it is done: it was let in, and is not refused with a part of it done.
+    kept: Option<Entry>,
     /// The bytes that are exposed, if they are not all and the origin can't know.
     part: Option<(u64, u64)>,
 }

@@ -5,7 +5,8 @@
 //!   at the exposure like a request to start; if there is none, nothing of the epoch is done any more, and its complete says why,
 //!   unless a transfer that brings something back has. As nobody has told the origin which part is exposed, its transfers are held against that here.
 //! - Of a lock it is said that nobody has one that conflicts. Nothing is held between the transfers of such an epoch; each takes the
-//!   lock while it is done, which excludes the views of the owner, or is refused.
+//!   lock while it is done, which excludes the views of the owner, or is refused. One that is put off with a part of it done, as it has
+//!   met an element that somebody else is changing, keeps the lock until it is done.
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
@@ -18,7 +19,7 @@ use crate::window::raw::packing::packed_bytes;
 use crate::window::raw::protocol::{Ask, Vouched};
 
 /// What is put back when a transfer of a vouched epoch is done.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Entry {
     lock: Option<Sharing>,
     /// What the origin has then, and, if that changes, what it is told at the end.
@@ -34,6 +35,10 @@ impl Served {
         vouched: Vouched,
         (ask, body): (Ask, Body<'_>),
     ) -> Result<Entry, Malformed> {
+        // Nothing else of its origin is done before.
+        if let Some(kept) = state.origins.get_mut(&rank).and_then(|origin| origin.kept.take()) {
+            return Ok(kept);
+        }
         match vouched {
             _ if state.shut => Ok(Entry::default()),
             Vouched::Nothing => Ok(Entry::default()),
@@ -45,6 +50,11 @@ impl Served {
 
     /// Ends what [`enter`](Served::enter) began.
     pub(super) fn leave(&self, state: &mut State, rank: u32, entry: Entry) {
+        let unfinished = state.origins.get_mut(&rank).filter(|origin| origin.resume.is_some());
+        if let (Some(_), Some(origin)) = (entry.lock, unfinished) {
+            origin.kept = Some(entry);
+            return;
+        }
         if let Some(sharing) = entry.lock {
             self.give_back(rank, sharing);
         }
