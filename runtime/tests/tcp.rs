@@ -134,7 +134,8 @@ fn listeners(process: u32) -> Vec<SocketAddr> {
 
 #[test]
 fn strangers_are_dropped_and_disturb_nobody() {
-    let mut job = Job::start("-n 2 --transport tcp --timeout 30", "meeting 4000");
+    let over = std::env::temp_dir().join(format!("rma-strangers-{}", std::process::id()));
+    let mut job = Job::start("-n 2 --transport tcp --timeout 30", &format!("meeting {}", over.display()));
     let processes = job.processes(2);
     let doors = listeners(processes[0]);
     assert_eq!(doors.len(), 2, "the rendezvous and one door");
@@ -168,7 +169,9 @@ fn strangers_are_dropped_and_disturb_nobody() {
         assert!(matches!(stranger.read(&mut [0; 8]), Ok(0) | Err(_)), "a stranger gets no answer");
     }
     drop(silent);
+    std::fs::write(&over, "").unwrap();
     let ended = job.end();
+    std::fs::remove_file(&over).unwrap();
     assert_eq!(ended.code(), Some(0), "{ended:#?}");
     assert_eq!(ended.lines("has met").len(), 2, "{ended:#?}");
 }

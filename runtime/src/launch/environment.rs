@@ -362,7 +362,7 @@ mod tests {
         check(&rank("4"), Err("RMA_RANK is 4, but RMA_SIZE is 4, so ranks are 0 to 3"));
         check(&rank("-1"), Err("RMA_RANK is '-1', which is no whole number"));
         check(&rank("two"), Err("RMA_RANK is 'two', which is no whole number"));
-        check(&[(RANK, "0")], Err("RMA_SIZE and RMA_RENDEZVOUS is missing"));
+        check(&[(RANK, "0")], Err("RMA_SIZE and RMA_RENDEZVOUS are missing"));
         check(&[(RANK, "0"), (SIZE, "0"), (RENDEZVOUS, "memfd:3")], Err("a job has 1 to 1024 ranks"));
         check(&[(RANK, "0"), (SIZE, "9999"), (RENDEZVOUS, "memfd:3")], Err("a job has 1 to 1024 ranks"));
         check(&[(RANK, "0"), (SIZE, "1"), (RENDEZVOUS, "memfd:x")], Err("not of the form memfd:NUMBER"));

@@ -38,7 +38,7 @@ fn run(program: &str, arguments: &[String], team: &Team) -> Outcome {
         "forever" => forever(team),
         "offers" => offers(team, &arguments[0]),
         "epochs" => epochs(team, &arguments[0], parse(arguments, 1), parse(arguments, 2)),
-        "meeting" => meeting(team, parse(arguments, 0)),
+        "meeting" => meeting(team, &arguments[0]),
         "exit" => exit(team, parse(arguments, 0), parse(arguments, 1)),
         "fail" => fail(team, parse(arguments, 0)),
         "panic" => panic_at(team, parse(arguments, 0)),
@@ -141,14 +141,13 @@ fn barriers(team: &Team, count: u32) -> Outcome {
     Ok(())
 }
 
-/// Meets for some time.
-fn meeting(team: &Team, milliseconds: u64) -> Outcome {
+/// Meets until a file is there.
+fn meeting(team: &Team, file: &str) -> Outcome {
     team.barrier()?;
     say(&format!("rank {} runs as process {}", team.rank(), std::process::id()));
-    let begun = Instant::now();
     let mut sum = [0_u32];
     while sum[0] == 0 {
-        sum = [u32::from(Duration::from_millis(milliseconds) < begun.elapsed())];
+        sum = [u32::from(std::path::Path::new(file).exists())];
         team.allreduce(&mut sum, Sum)?;
     }
     say(&format!("rank {} has met", team.rank()));
