@@ -33,14 +33,17 @@ mod primitive {
 
 #[path = "../src/sync/barrier.rs"]
 mod barrier;
+#[path = "../src/sync/desk.rs"]
+mod desk;
 #[path = "../src/sync/event.rs"]
 mod event;
 
 use barrier::{Arrival, Barrier, Cause, Outcome};
+use desk::Desk;
 use event::Event;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicU32, Ordering, fence};
 use loom::thread;
 
 /// Runs a model with a bound on preemptions: without one, three threads take hours, and with one of two or three a
@@ -199,5 +202,72 @@ fn a_member_that_gives_up_releases_those_that_wait() {
                 assert_eq!(meeting.barrier.broken_by(), Some((0, Cause::Lost)));
             }
         });
+    });
+}
+
+/// Two that want the place to be left, and one that leaves it as soon as it knows: nobody sleeps for ever, and whoever finds it free
+/// sees what was done before.
+#[test]
+fn a_desk_is_left_when_it_is_wanted() {
+    explore(Some(2), || {
+        let shared = Arc::new((Desk::new(), Event::new(), Event::new(), AtomicU32::new(0)));
+        let turn = shared.0.take(3).unwrap();
+        let askers: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    if let Some(turn) = shared.0.stands(3) {
+                        shared.0.want(turn);
+                        shared.1.notify();
+                        wait(&shared.2, || shared.0.is_over(turn).then_some(()));
+                    }
+                    assert_eq!(shared.3.load(Ordering::Relaxed), 1);
+                })
+            })
+            .collect();
+        wait(&shared.1, || shared.0.is_wanted(turn).then_some(()));
+        shared.3.store(1, Ordering::Relaxed);
+        shared.0.give(turn);
+        shared.2.notify_after_change();
+        askers.into_iter().for_each(|asker| asker.join().unwrap());
+    });
+}
+
+/// A wish that comes late does not hit the next turn, and does not hide a wish for that.
+#[test]
+fn a_late_wish_is_for_its_own_turn() {
+    explore(None, || {
+        let desk = Arc::new(Desk::new());
+        let first = desk.take(0).unwrap();
+        let late = thread::spawn({
+            let desk = Arc::clone(&desk);
+            move || desk.want(first)
+        });
+        desk.give(first);
+        let next = desk.take(0).unwrap();
+        assert!(!desk.is_wanted(next));
+        desk.want(next);
+        late.join().unwrap();
+        assert!(desk.is_wanted(next));
+    });
+}
+
+/// One takes the desk and looks at the offers again, another one opens an offer and looks at the desk: they see each other.
+#[test]
+fn a_desk_and_an_offer_do_not_miss_each_other() {
+    explore(None, || {
+        let shared = Arc::new((Desk::new(), AtomicU32::new(0)));
+        let opener = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                shared.1.store(1, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                shared.0.stands(0).is_some()
+            }
+        });
+        let is_taken = shared.0.take(0).is_some();
+        let sees_offer = shared.1.load(Ordering::Relaxed) == 1;
+        let sees_desk = opener.join().unwrap();
+        assert!(is_taken && (sees_offer || sees_desk));
     });
 }

@@ -835,8 +835,7 @@ fn a_grant_is_used_or_taken_back() {
     explore(3, || {
         let parcel = Parcel::new();
         parcel.post(1);
-        assert!(parcel.word.claim(1));
-        parcel.word.grant(1);
+        assert!(parcel.word.claim(1) && parcel.word.grant(1));
         let sender = loom::thread::spawn({
             let parcel = Arc::clone(&parcel);
             move || match parcel.word.look().stage() {
@@ -845,7 +844,7 @@ fn a_grant_is_used_or_taken_back() {
                     parcel.word.delivered(1);
                 }
                 // It has other things to do, or finds the grant gone.
-                _ => drop(parcel.word.take_back(1)),
+                _ => drop(parcel.word.withdraw(1)),
             }
         });
         let revoked = parcel.word.revoke(1);
@@ -859,6 +858,48 @@ fn a_grant_is_used_or_taken_back() {
             Stage::Delivered => assert!(!revoked && seen() == 7),
             stage => assert!(matches!(stage, Stage::Idle | Stage::Posted), "{stage:?}"),
         }
+    });
+}
+
+/// A sender gives a parcel up that the receiver is about to grant or to let go: nobody begins it any more, and it is over.
+#[test]
+fn a_parcel_that_is_given_up_is_over() {
+    for is_granted in [false, true] {
+        explore(3, move || {
+            let parcel = Parcel::new();
+            parcel.post(1);
+            let receiver = loom::thread::spawn({
+                let parcel = Arc::clone(&parcel);
+                move || match parcel.word.claim(1) {
+                    true if is_granted => parcel.word.grant(1) && parcel.word.revoke(1),
+                    true => {
+                        parcel.word.let_go(1);
+                        false
+                    }
+                    false => false,
+                }
+            });
+            assert!(parcel.word.withdraw(1));
+            receiver.join().unwrap();
+            assert_eq!(parcel.word.look().stage(), Stage::Idle);
+        });
+    }
+}
+
+/// A receiver gives a grant up that the sender has begun to use: the sender can use the parcel for something else afterwards.
+#[test]
+fn a_grant_that_is_given_up_is_over() {
+    explore(3, || {
+        let parcel = Parcel::new();
+        parcel.post(1);
+        assert!(parcel.word.claim(1) && parcel.word.grant(1) && parcel.word.begin(1));
+        let sender = loom::thread::spawn({
+            let parcel = Arc::clone(&parcel);
+            move || parcel.word.delivered(1)
+        });
+        parcel.word.forsake(1);
+        sender.join().unwrap();
+        assert!(parcel.word.look().stage().is_over());
     });
 }
 

@@ -9,15 +9,15 @@
 //! one copy, one store of its word. Nobody takes a lock or memory. A long put is announced so, granted a place, and copied once, by
 //! its originator; or finds an invitation, and is not announced.
 //!
-//! Budget, as the machine code for x86-64 has it: a scope with a put and an offer executes seven locked instructions (the scope's
-//! seat; the lock of what it has issued, twice; taking and giving the parcel; the desk; the claim), one fence per message, and two more
-//! locked ones per look at its own events. Lines that travel: the parcel's there and, done, back.
+//! Budget, as the machine code for x86-64 has it: a scope with a put and an offer executes eight locked instructions (the scope's
+//! seat; the lock of what it has issued, twice; taking and giving the parcel, and the desk; the claim), one fence per message, and
+//! two more locked ones per look at its own events. Lines that travel: the parcel's there and, done, back.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use super::event::{Family, Key};
 use super::hub::{CLEANUP_PATIENCE, Hub, noted};
@@ -31,6 +31,7 @@ use super::{COUNT_ANY, Count, PUTS_OK};
 use crate::error::{ErrorKind, Result};
 use crate::liveness::{Act, NO_BLOCKER, Needs, WaitFor};
 use crate::rank::Rank;
+use crate::sync::desk::Turn;
 use crate::sync::handover::Stage;
 use crate::transport::shm::offers::Store;
 
@@ -38,58 +39,45 @@ use crate::transport::shm::offers::Store;
 pub(super) const LOOKS: u32 = 4;
 /// Long puts that an offer lets be copied at one time.
 const GRANTS_MAX: usize = 4;
-
-/// The place of a rank's direct offer. It has one at a time, so that it knows their order without a list.
-#[derive(Default)]
-pub(super) struct Desk {
-    /// The bucket of the offer that stands plus one, 0 if there is none.
-    place: AtomicU64,
-    /// Not 0 once somebody else wants to open an offer, and the one that stands is to go to the store first.
-    wanted: AtomicU32,
-    /// Events that its offers have served. Written by whoever has the place.
-    served: AtomicU64,
-}
-
-impl Desk {
-    fn take(&self, bucket: usize) -> bool {
-        // Acquire: pairs with the Release in `give`.
-        self.place.compare_exchange(0, bucket as u64 + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    /// Gives the place up. Whether somebody is known to wait for that; who comes at this moment looks again by itself.
-    fn give(&self) -> bool {
-        // Release: pairs with the Acquire in `take` and `is_free_of`.
-        self.place.store(0, Ordering::Release);
-        self.is_wanted() && self.wanted.swap(0, Ordering::Relaxed) != 0
-    }
-
-    /// Counts an event that the offer with the place has served.
-    fn count(&self) {
-        // Relaxed, and no exchange: nobody else writes it.
-        self.served.store(self.served() + 1, Ordering::Relaxed);
-    }
-
-    pub(super) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) != 0 // Relaxed: only a hint to go.
-    }
-
-    /// Whether no direct offer of a bucket stands. If one does, it is asked to go.
-    fn is_free_of(&self, bucket: usize) -> bool {
-        // Acquire: pairs with the Release in `give`: what has gone to the store is seen there.
-        if self.place.load(Ordering::Acquire) != bucket as u64 + 1 {
-            return true;
-        }
-        // If another one has come instead, it goes for nothing.
-        self.wanted.store(1, Ordering::Relaxed);
-        false
-    }
-}
+/// How long a sender has to begin what it was granted before another one may be granted it instead.
+const GRANT_TIME: Duration = Duration::from_millis(1);
 
 impl Hub {
+    /// Counts an event that the direct offer has served.
+    fn count_direct(&self) {
+        // Relaxed, and no exchange: only whoever has the desk writes it.
+        self.direct_served.store(self.direct_served.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Lets a direct offer of a rank that shares memory go to its store, and waits until it has gone there, or has ended.
+    ///
+    /// # Errors
+    /// `PeerLost`, `Stalled`.
+    pub(super) fn call_in(
+        &self,
+        by: Caller<'_>,
+        (job_rank, turn): (u32, Turn),
+        key: &Key,
+        call: &'static str,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        let store = self.store(job_rank, call)?;
+        store.desk.want(turn);
+        self.wake(job_rank);
+        let what = WaitFor {
+            call,
+            window: None,
+            team: by.members,
+            // Another thread of this rank is no rank to wait for.
+            needs: Needs::Those(&|rank| job_rank != self.me && by.members.job_rank(rank).0 == job_rank),
+            act: Act::Any,
+            detail: Some(("tag", key.tag)),
+            blocker: NO_BLOCKER,
+        };
+        let gone = by.context.wait(&store.freed, what, || store.desk.is_over(turn).then_some(()));
+        gone.map_err(|error| error.called_at(location))
+    }
+
     /// Lets a direct offer of another thread go to the store first, which was opened earlier.
     pub(super) fn precede(
         &self,
@@ -98,22 +86,10 @@ impl Hub {
         call: &'static str,
         location: &'static Location<'static>,
     ) -> Result<()> {
-        if self.desk.is_free_of(key.bucket()) {
-            return Ok(());
+        match self.store(self.me, call)?.desk.stands(key.bucket()) {
+            None => Ok(()),
+            Some(turn) => self.call_in(by, (self.me, turn), key, call, location),
         }
-        let store = self.store(self.me, call)?;
-        store.changed.notify();
-        let what = WaitFor {
-            call,
-            window: None,
-            team: by.members,
-            needs: Needs::Those(&|_| false),
-            act: Act::Any,
-            detail: Some(("tag", key.tag)),
-            blocker: NO_BLOCKER,
-        };
-        let gone = by.context.wait(&store.changed, what, || self.desk.is_free_of(key.bucket()).then_some(()));
-        gone.map_err(|error| error.called_at(location))
     }
 }
 
@@ -130,6 +106,7 @@ struct Grant {
     spot: Spot,
     originator: u32,
     bytes: u64,
+    since: Instant,
 }
 
 /// What a direct offer has come to.
@@ -197,10 +174,14 @@ impl Direct<'_, '_> {
             if self.only.is_some_and(|only| only != lane.originator.load(Ordering::Relaxed)) {
                 continue;
             }
-            while self.has_room() || self.invited != 0 {
+            while self.has_room() || self.granted + self.invited != 0 {
                 let Some(arrived) = hub.next_parcel(offset, lane, &self.key) else { break };
+                let is_away = hub.parcel(arrived.spot).is_away.load(Ordering::Relaxed) != 0;
                 // What is here comes before what may come.
-                if !self.has_room() && !self.uninvite() {
+                if !self.has_room() && !self.uninvite() && !self.regret(is_away) {
+                    break;
+                }
+                if is_away && self.granted == GRANTS_MAX && !self.regret(is_away) {
                     break;
                 }
                 if !hub.claim(&arrived, &self.key) {
@@ -210,11 +191,8 @@ impl Direct<'_, '_> {
                     continue;
                 }
                 hub.let_go(&arrived);
-                // What is in the way is a long put to private memory, or too many of them at once.
-                return Ok(match self.granted {
-                    0 => self.is_ungranted().then_some(Outcome::Elsewhere),
-                    _ => None,
-                });
+                // What is in the way is a long put to private memory.
+                return Ok(self.is_ungranted().then_some(Outcome::Elsewhere));
             }
         }
         if !self.has_invited {
@@ -241,7 +219,7 @@ impl Direct<'_, '_> {
                 hub.refuse(arrived, &found);
                 self.begun.fault.get_or_insert((found, arrived.originator));
                 self.begun.served += 1;
-                hub.desk.count();
+                hub.count_direct();
                 return true;
             }
         };
@@ -251,9 +229,12 @@ impl Direct<'_, '_> {
             }
             hub.lane(arrived.spot.lane).invitation.is_usual.store(1, Ordering::Relaxed);
             parcel.short.store(self.shared.0 + start as u64, Ordering::Relaxed);
-            parcel.word.grant(arrived.spot.number);
+            if !parcel.word.grant(arrived.spot.number) {
+                return true;
+            }
             hub.wake(arrived.originator);
-            let grant = Grant { spot: arrived.spot, originator: arrived.originator, bytes };
+            let grant =
+                Grant { spot: arrived.spot, originator: arrived.originator, bytes, since: Instant::now() };
             self.grants[self.granted] = Some(grant);
             self.granted += 1;
             return true;
@@ -269,7 +250,7 @@ impl Direct<'_, '_> {
         hub.wake(arrived.originator);
         self.begun.served += 1;
         self.begun.moved += bytes;
-        hub.desk.count();
+        hub.count_direct();
         true
     }
 
@@ -315,6 +296,29 @@ impl Direct<'_, '_> {
             }
         }
         false
+    }
+
+    /// Takes a grant back in favour of another parcel: its sender may be anywhere, even where it waits for the sender of the other
+    /// one. Where that is away, too, only what was granted long ago, so that each gets its time. Says whether there was one.
+    fn regret(&mut self, is_away: bool) -> bool {
+        for at in 0..self.granted {
+            let Some(grant) = &self.grants[at] else { unreachable!("grants are in a row") };
+            if is_away && grant.since.elapsed() < GRANT_TIME {
+                continue;
+            }
+            if self.hub.parcel(grant.spot).word.revoke(grant.spot.number) {
+                self.hub.wake(grant.originator);
+                self.forget_grant(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn forget_grant(&mut self, at: usize) {
+        self.granted -= 1;
+        self.grants.swap(at, self.granted);
+        self.grants[self.granted] = None;
     }
 
     fn forget_invitation(&mut self, at: usize) {
@@ -367,9 +371,7 @@ impl Direct<'_, '_> {
                     _ => {}
                 }
             }
-            self.granted -= 1;
-            self.grants.swap(at, self.granted);
-            self.grants[self.granted] = None;
+            self.forget_grant(at);
         }
     }
 
@@ -392,6 +394,9 @@ impl Direct<'_, '_> {
         while !self.is_ungranted() {
             if CLEANUP_PATIENCE < begun.elapsed() {
                 self.held.renounce();
+                for grant in self.grants.iter().flatten() {
+                    self.hub.parcel(grant.spot).word.forsake(grant.spot.number);
+                }
                 (self.granted, self.invited) = (0, 0);
                 return;
             }
@@ -401,13 +406,18 @@ impl Direct<'_, '_> {
 }
 
 /// Gives the desk back.
-struct AtDesk<'a>(&'a Hub);
+struct AtDesk<'a>(&'a Store, Turn);
+
+impl AtDesk<'_> {
+    fn is_wanted(&self) -> bool {
+        self.0.desk.is_wanted(self.1)
+    }
+}
 
 impl Drop for AtDesk<'_> {
     fn drop(&mut self) {
-        if self.0.desk.give() {
-            self.0.wake(self.0.me);
-        }
+        self.0.desk.give(self.1);
+        self.0.freed.notify_after_change();
     }
 }
 
@@ -433,16 +443,21 @@ impl Scope<'_, '_> {
             refuse_terms(self.by, call, &key, (&over.terms, count.0), location)?;
             let store = self.by.hub.store(self.by.hub.me, call)?;
             let bucket = &store.buckets[key.bucket()];
-            // Relaxed: offers are opened by threads of this rank; whoever adds an event wakes it afterwards.
-            let is_clear = bucket.offers.first.load(Ordering::Relaxed) == 0
-                && bucket.events.first.load(Ordering::Relaxed) == 0;
+            // Relaxed: the desk orders it after the turn. Whoever adds an event wakes this rank afterwards.
+            let is_clear = || {
+                bucket.offers.first.load(Ordering::Relaxed) == 0
+                    && bucket.events.first.load(Ordering::Relaxed) == 0
+            };
             // An offer of nothing is in nobody's way.
             let serves_none = count == Count(0);
-            if !serves_none && is_clear && self.by.hub.desk.take(key.bucket()) {
-                desk = Some(AtDesk(self.by.hub));
+            if !serves_none && is_clear() {
+                // An offer may have opened between the look and the turn.
+                let turn = store.desk.take(key.bucket()).map(|turn| AtDesk(store, turn));
+                desk = turn.filter(|_| is_clear());
             }
             if serves_none || desk.is_some() {
-                match self.direct(call, key, (over.terms, count.0), over.buffer.held(), location)? {
+                let held = over.buffer.held();
+                match self.direct(call, key, (over.terms, count.0), held, desk.as_ref(), location)? {
                     (Outcome::Complete, done) => {
                         drop(desk);
                         return self.end_direct(call, &key, done, location);
@@ -465,6 +480,7 @@ impl Scope<'_, '_> {
         key: Key,
         (terms, count): (Terms, u64),
         held: Held<'_>,
+        desk: Option<&AtDesk<'_>>,
         location: &'static Location<'static>,
     ) -> Result<(Outcome, Begun)> {
         let by = &self.by;
@@ -491,7 +507,7 @@ impl Scope<'_, '_> {
             // The pause between two looks of a wait is as long as a message takes, so some go without.
             for _ in 0..LOOKS {
                 // First what others wait for.
-                let outcome = direct.borrow_mut().serve(by.hub.desk.is_wanted())?;
+                let outcome = direct.borrow_mut().serve(desk.is_some_and(AtDesk::is_wanted))?;
                 let is_own_done = self.advance(&key, u64::MAX, call, location)?;
                 match outcome {
                     Some(Outcome::Complete) if !is_own_done => {}

@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::direct::Desk;
 use super::event::{Family, Fault, Found, Heads, Key};
 use super::posts::Outlets;
 use super::raw::{Ends, carry, check, node_place};
@@ -72,7 +71,8 @@ pub(crate) struct Hub {
     pub(super) outlets: Outlets,
     /// Every rank has a core, so that one that waits looks many times before it sleeps.
     pub(super) is_roomy: bool,
-    pub(super) desk: Desk,
+    /// Events that its direct offers have served.
+    pub(super) direct_served: AtomicU64,
     pub(super) counted: Counted,
 }
 
@@ -110,7 +110,7 @@ impl Hub {
     /// What has been counted, with what lanes and the direct offer count by themselves.
     pub(super) fn counts(&self) -> [u64; 8] {
         let mut all = self.counted.all();
-        all[1] += self.desk.served();
+        all[1] += self.direct_served.load(Ordering::Relaxed);
         all[3] += self.outlets.parcels() - self.counted.parcels_away.load(Ordering::Relaxed);
         all
     }
@@ -163,7 +163,7 @@ impl Hub {
             has_failed: AtomicBool::new(false),
             outlets: Outlets::new(segment.size()),
             is_roomy: segment.size() as usize <= thread::available_parallelism().map_or(1, usize::from),
-            desk: Desk::default(),
+            direct_served: AtomicU64::new(0),
             counted: Counted::default(),
         })
     }

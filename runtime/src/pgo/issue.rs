@@ -150,6 +150,13 @@ impl<'scope> Scope<'scope, '_> {
             Family::Plain | Family::Progressive => 0,
         };
         let mut event = Waiting::new(round, heads, parts);
+        if is_ready && is_near {
+            // An event finds offers in the store. One that its caller knows of is there afterwards, or was complete before this look.
+            let direct = self.by.hub.store(job_rank.0, call.name)?.desk.stands(key.bucket());
+            if let Some(turn) = direct {
+                self.by.hub.call_in(self.by, (job_rank.0, turn), &key, call.name, call.location)?;
+            }
+        }
         let mut issued = self.issued();
         let thread = issued.thread();
         match is_near {
@@ -424,7 +431,7 @@ impl Scope<'_, '_> {
         }
         let mut issued = self.issued();
         issued.open.clear();
-        self.take_posts_back(&mut issued);
+        // The last ones first: none may be served that an earlier one was taken from.
         for mut queue in std::mem::take(&mut issued.queues) {
             if queue.events.is_empty() {
                 continue;
@@ -459,6 +466,7 @@ impl Scope<'_, '_> {
                 locked.settle(&key, Role::Target, &mut |_, _| None);
             }
         }
+        self.take_posts_back(&mut issued);
     }
 }
 

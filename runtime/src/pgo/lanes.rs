@@ -189,7 +189,7 @@ pub(super) fn one_put(displacement: u64, bytes: usize) -> Heads {
 /// Whether a parcel has not reached its end at the receiver.
 #[inline]
 fn is_waiting(stage: Stage) -> bool {
-    matches!(stage, Stage::Posted | Stage::Claimed | Stage::Granted | Stage::Begun)
+    matches!(stage, Stage::Posted | Stage::Claimed | Stage::Granted | Stage::Begun | Stage::Forsaken)
 }
 
 #[inline]

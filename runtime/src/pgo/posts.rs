@@ -284,6 +284,8 @@ impl<'scope> Scope<'scope, '_> {
         if looks != 0 {
             // Nothing is written to the parcel, which its receiver looks at all the time.
             issued.posts.push(post);
+            // Another thread may sleep that brings it forward, and that has more to wait for than the put has time.
+            hub.wake(hub.me);
             return Ok(true);
         }
         if !is_first {
@@ -431,32 +433,37 @@ impl<'scope> Scope<'scope, '_> {
         location: &'static Location<'static>,
     ) -> Result<()> {
         let hub = self.by.hub;
+        let looks = issued.posts.iter().any(|post| post.looks != 0);
+        let thread = if looks { issued.thread() } else { 0 };
         let Issued { posts, faults, queues, .. } = issued;
         let mut opened_at = None;
+        // What has ended while offers were open that those behind it have not been shown to.
+        let mut ended: Vec<(Rank, u32)> = Vec::new();
         posts.retain(|post| {
+            if ended.contains(&(post.target, post.thread)) {
+                post.seen = LOOK_AGAIN;
+            }
             let job_rank = self.by.members.job_rank(post.target).0;
             let parcel = hub.parcel(post.spot);
             let number = post.spot.number;
             let outlet = &hub.outlets.0[job_rank as usize];
-            let look = || {
-                hub.store(job_rank, call)
-                    // Acquire: pairs with the Release of whoever opens an offer.
-                    .map_or(post.seen, |store| store.buckets[key.bucket()].opened.load(Ordering::Acquire))
-            };
+            let bucket = || hub.store(job_rank, call).map(|store| &store.buckets[key.bucket()]);
+            // Acquire: pairs with the Release of whoever opens an offer.
+            let look = |seen| bucket().map_or(seen, |bucket| bucket.opened.load(Ordering::Acquire));
             if post.looks != 0 {
                 match self.accept(post, key) {
                     None => {
-                        post.looks -= 1;
+                        // A thread that only brings it forward may sleep between its looks.
+                        post.looks = if post.thread == thread { post.looks - 1 } else { 0 };
                         if post.looks == 0 {
                             outlet.miss();
                             self.send(key, post);
                             hub.wake(job_rank);
                             // As in `post`.
-                            let bucket = hub.store(job_rank, call).map(|store| &store.buckets[key.bucket()]);
-                            if bucket.is_ok_and(|bucket| bucket.offers.first.load(Ordering::Relaxed) != 0) {
+                            if bucket().is_ok_and(|bucket| bucket.offers.first.load(Ordering::Relaxed) != 0) {
                                 opened_at = Some(post.target);
                             }
-                        } else if look() != post.seen {
+                        } else if look(post.seen) != post.seen {
                             opened_at = Some(post.target);
                         }
                         return true;
@@ -482,7 +489,7 @@ impl<'scope> Scope<'scope, '_> {
                         outlet.expect();
                     }
                     Stage::Posted => {
-                        if look() != post.seen {
+                        if look(post.seen) != post.seen {
                             opened_at = Some(post.target);
                         }
                         return true;
@@ -492,6 +499,10 @@ impl<'scope> Scope<'scope, '_> {
             }
             hub.give_parcel(job_rank, post.spot);
             look_behind(queues, post);
+            // Relaxed: one that opens later is counted later.
+            if bucket().is_ok_and(|bucket| bucket.offers.first.load(Ordering::Relaxed) != 0) {
+                ended.push((post.target, post.thread));
+            }
             false
         });
         if let Some(target) = opened_at {
@@ -507,8 +518,8 @@ impl<'scope> Scope<'scope, '_> {
         let hub = self.by.hub;
         issued.posts.retain(|post| {
             let job_rank = self.by.members.job_rank(post.target).0;
-            // What can't be taken back is being served, from the data in the parcel, or was.
-            if post.looks == 0 && hub.parcel(post.spot).word.take_back(post.spot.number) {
+            // What is being served is served from the data in the parcel, or not at all.
+            if post.looks == 0 && hub.parcel(post.spot).word.withdraw(post.spot.number) {
                 hub.wake(job_rank);
             }
             hub.give_parcel(job_rank, post.spot);

@@ -7,7 +7,7 @@
 
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use super::Events;
 use super::event::{Family, Found, Key};
@@ -222,7 +222,8 @@ impl Standing {
         let by = self.owner.caller();
         let (hub, Some(node)) = (by.hub, &self.node) else { return Ok(()) };
         let offset = node.offset();
-        if self.key.family == Family::Plain && !std::mem::take(&mut self.follows) {
+        let follows = std::mem::take(&mut self.follows);
+        if self.key.family == Family::Plain && !follows {
             hub.precede(by, &self.key, self.call, location)?;
         }
         let (base, bytes) = match (held.private(), &self.mirror) {
@@ -274,6 +275,14 @@ impl Standing {
         self.is_open = true;
         locked.take_parcels(&self.key);
         locked.settle(&self.key, Role::Target, &mut hub.keeper(&locked, &self.key));
+        if self.key.family == Family::Plain && !follows {
+            // SeqCst: pairs with the fence of whoever takes the desk and looks at the offers again: one of the two sees the other.
+            fence(Ordering::SeqCst);
+            if let Some(turn) = locked.store.desk.stands(self.key.bucket()) {
+                locked.store.desk.want(turn);
+                hub.wake(hub.me);
+            }
+        }
         Ok(())
     }
 

@@ -9,7 +9,8 @@
 //!
 //! A parcel that is posted can be claimed by its sender, too, who has found another way; and taken back. One that is granted can be
 //! revoked by the receiver or taken back by the sender, until the sender has begun. Every such choice is one exchange of the word,
-//! so exactly one of those who want the parcel gets it. The word has a number that grows with every parcel of its sender, so that an
+//! so exactly one of those who want the parcel gets it. A parcel that the other side is at can be forsaken: what would come next
+//! for it is that it is over. The word has a number that grows with every parcel of its sender, so that an
 //! old look is never taken for a new one, and parcels have an order.
 #![forbid(unsafe_code)]
 
@@ -34,9 +35,11 @@ pub(crate) enum Stage {
     Done,
     /// It was received, and was not what it should be.
     Refused,
+    /// One side is at it and the other one has no more to do with it: it is over as soon as the first one leaves it.
+    Forsaken,
 }
 
-const STAGES: [Stage; 8] = [
+const STAGES: [Stage; 16] = [
     Stage::Idle,
     Stage::Posted,
     Stage::Claimed,
@@ -45,8 +48,17 @@ const STAGES: [Stage; 8] = [
     Stage::Delivered,
     Stage::Done,
     Stage::Refused,
+    Stage::Forsaken,
+    // No word has any of these.
+    Stage::Idle,
+    Stage::Idle,
+    Stage::Idle,
+    Stage::Idle,
+    Stage::Idle,
+    Stage::Idle,
+    Stage::Idle,
 ];
-const STAGE_BITS: u32 = 3;
+const STAGE_BITS: u32 = 4;
 
 impl Stage {
     /// Whether the sender may use the word for another parcel.
@@ -119,9 +131,18 @@ impl Handover {
         self.turn(number, Stage::Posted, Stage::Claimed)
     }
 
+    /// Goes on with a parcel that the other side may have forsaken, which makes it over. Says whether it was not.
+    fn go_on(&self, number: u64, from: Stage, to: Stage) -> bool {
+        let is_wanted = self.turn(number, from, to);
+        if !is_wanted {
+            self.set(number, Stage::Idle);
+        }
+        is_wanted
+    }
+
     /// Lets a parcel go that was claimed. The other side may have looked meanwhile, and is to be told.
     pub(crate) fn let_go(&self, number: u64) {
-        self.set(number, Stage::Posted);
+        self.go_on(number, Stage::Claimed, Stage::Posted);
     }
 
     /// Says that a parcel that was claimed, or delivered, is received.
@@ -135,10 +156,10 @@ impl Handover {
         self.set(number, Stage::Refused);
     }
 
-    /// Lets the sender copy what it keeps, where the receiver has claimed.
+    /// Lets the sender copy what it keeps, where the receiver has claimed. Says whether the sender still wants to.
     #[inline]
-    pub(crate) fn grant(&self, number: u64) {
-        self.set(number, Stage::Granted);
+    pub(crate) fn grant(&self, number: u64) -> bool {
+        self.go_on(number, Stage::Claimed, Stage::Granted)
     }
 
     /// Takes a grant back, unless the sender has begun.
@@ -155,11 +176,36 @@ impl Handover {
     /// Says that what was begun is copied.
     #[inline]
     pub(crate) fn delivered(&self, number: u64) {
-        self.set(number, Stage::Delivered);
+        self.go_on(number, Stage::Begun, Stage::Delivered);
     }
 
-    /// Takes a parcel back for its sender, unless somebody is at it or it is over.
+    /// Takes a parcel back that nobody is at.
     pub(crate) fn take_back(&self, number: u64) -> bool {
-        self.turn(number, Stage::Posted, Stage::Idle) || self.turn(number, Stage::Granted, Stage::Idle)
+        self.turn(number, Stage::Posted, Stage::Idle)
+    }
+
+    /// Has no more to do with a parcel that was sent, wherever it is: takes it back, or forsakes it while the receiver is at it. Says
+    /// whether it was neither over nor delivered.
+    pub(crate) fn withdraw(&self, number: u64) -> bool {
+        loop {
+            let stage = self.look().stage();
+            let to = match stage {
+                Stage::Posted | Stage::Granted => Stage::Idle,
+                Stage::Claimed => Stage::Forsaken,
+                _ => return false,
+            };
+            if self.turn(number, stage, to) {
+                return true;
+            }
+        }
+    }
+
+    /// Has no more to do with what the sender has begun to copy. What it has delivered meanwhile is over, too.
+    pub(crate) fn forsake(&self, number: u64) {
+        if !self.turn(number, Stage::Begun, Stage::Forsaken)
+            && self.look() == Look::at(number, Stage::Delivered)
+        {
+            self.done(number);
+        }
     }
 }

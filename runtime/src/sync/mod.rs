@@ -2,6 +2,7 @@
 //! checked by loom: `tests/loom.rs` includes them beside its own `primitive`.
 
 pub(crate) mod barrier;
+pub(crate) mod desk;
 pub(crate) mod event;
 pub(crate) mod exposure;
 pub(crate) mod guard;

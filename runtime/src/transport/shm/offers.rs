@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::segment::Shared;
+use crate::sync::desk::Desk;
 use crate::sync::event::Event;
 use crate::sync::guard::Guard;
 use crate::sync::handover::Handover;
@@ -21,13 +22,15 @@ pub(crate) const BUCKETS: usize = 64;
 pub(crate) struct Store {
     /// Who changes the store now.
     pub(crate) lock: Guard,
-    /// Told when the lock is free.
+    /// Told when the lock is free, or the desk.
     pub(crate) freed: Event,
     /// Told when something has changed that the rank of the store may wait for, here or in the store of another.
     pub(crate) changed: Event,
     /// Offset of the first lane toward the rank of the store, 0 if there is none. Lanes are added in front and stay.
     pub(crate) lanes: AtomicU64,
     pub(crate) buckets: [Bucket; BUCKETS],
+    /// Taken for the rank's offer that is in no list, by its bucket. It has one at a time, so that their order is known without a list.
+    pub(crate) desk: Desk,
 }
 
 /// The offers and the waiting events of some keys.

@@ -18,6 +18,8 @@ pub(crate) const CASES: &[Case] = &[
     case!(puts_in_lanes_keep_their_order, [2]).one_copy().under(&[""]),
     case!(an_offer_gives_way_to_what_waits_in_the_store, [2]).one_copy().under(&[""]),
     case!(a_granted_put_is_taken_back, [2]).one_copy().under(&[""]).mapped(),
+    case!(a_grant_keeps_nobody_out, [3]).one_copy().under(&[""]).mapped(),
+    case!(ready_events_meet_a_blocking_offer, [2]).one_copy().under(&[""]),
     case!(a_held_lock_is_waited_for_once, [2]).one_copy().under(&[""]).mapped(),
     case!(a_later_request_comes_after_a_blocking_offer, [2]).one_copy().under(&[""]),
 ];
@@ -279,6 +281,84 @@ fn a_granted_put_is_taken_back(team: &Team) -> Outcome {
                 }
                 assert!(memory.iter().all(|&word| word == 4 * round as u64));
                 team.barrier()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A long put may have been granted a place, and its originator is in no call that could copy it before a put of another rank is
+/// served. Each of the two has each place in the list of lanes once.
+fn a_grant_keeps_nobody_out(team: &Team) -> Outcome {
+    let long = vec![1_u64; 2000];
+    for (len, granted) in [(1, 0), (1, 1), (2000, 0), (2000, 1)] {
+        let other = vec![2_u64; len];
+        match team.rank() {
+            Rank(2) => {
+                let mut memory = malloc::<u64>(team, 2000)?;
+                team.barrier()?;
+                pgo::offer(team, 1, over(&mut memory, PUTS_OK), 1)?;
+                assert_eq!(memory[..len], other[..]);
+                pgo::offer(team, 1, over(&mut memory, PUTS_OK), 1)?;
+                assert_eq!(memory[..], long[..]);
+            }
+            me if me == Rank(granted) => pgo::scope(team, 1, |scope| {
+                scope.put(&long[..], Rank(2), 0)?;
+                team.barrier()?;
+                let mut token = [0_u64];
+                pgo::offer(team, 2, over(&mut token, PUTS_OK), 1).map(drop)
+            })?,
+            _ => {
+                pgo::scope(team, 1, |scope| {
+                    scope.put(&other[..], Rank(2), 0)?;
+                    team.barrier()
+                })?;
+                pgo::scope(team, 2, |scope| scope.put(&[0_u64], Rank(granted), 0))?;
+            }
+        }
+        team.barrier()?;
+    }
+    Ok(())
+}
+
+// covers: PGO-EXT-01 -- the offer that the promise is about may be a blocking one
+fn ready_events_meet_a_blocking_offer(team: &Team) -> Outcome {
+    let mut shared = malloc::<u64>(team, 3)?;
+    for is_shared in [false, true] {
+        match team.rank() {
+            Rank(0) => {
+                let mut got = [0_u64];
+                pgo::scope(team, 1, |scope| {
+                    scope.put(&[5_u64], Rank(1), 0)?;
+                    scope.offer(nothing(), 0)?;
+                    // What is served says that the offer is open, and two more are to come.
+                    scope.rput(&[6_u64], Rank(1), 1)?;
+                    scope.offer(nothing(), 0)
+                })?;
+                pgo::scope(team, 1, |scope| {
+                    scope.rget(&mut got, Rank(1), 1)?;
+                    scope.offer(nothing(), 0)
+                })?;
+                assert_eq!(got, [6]);
+                // And the same for a get that comes first.
+                pgo::scope(team, 2, |scope| {
+                    scope.put(&[7_u64], Rank(1), 0)?;
+                    scope.offer(nothing(), 0)?;
+                    scope.rget(&mut got, Rank(1), 0)?;
+                    scope.offer(nothing(), 0)
+                })?;
+                assert_eq!(got, [7]);
+            }
+            _ => {
+                let mut private = [0_u64; 3];
+                let kinds = PUTS_OK + GETS_OK;
+                for (tag, count, expected) in [(1, 3_u64, [5, 6, 0]), (2, 2, [7, 6, 0])] {
+                    match is_shared {
+                        true => drop(pgo::offer(team, tag, over(&mut shared, kinds), count)?),
+                        false => drop(pgo::offer(team, tag, over(&mut private, kinds), count)?),
+                    }
+                    assert_eq!(if is_shared { &shared[..] } else { &private[..] }, expected);
+                }
             }
         }
     }
