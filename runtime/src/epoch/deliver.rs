@@ -113,10 +113,18 @@ impl<T> Pending<'_, T> {
     }
 
     #[cold]
-    fn too_early(from: Transfer) -> Error {
+    #[track_caller]
+    fn too_early(from: Transfer, closed: &Closed<'_>) -> Error {
+        const CALL: &str = "opening of a result";
         let note = "the result belongs to an epoch of another window or toward another rank; the closing call or a flush of \
                     its own epoch opens it";
-        Error::new(ErrorKind::OriginBufferBusy, "opening of a result").target(from.target).note(note)
+        let error = match closed.0 {
+            Complete::Window(window) | Complete::Toward(window, _) => {
+                window.error(ErrorKind::OriginBufferBusy, CALL)
+            }
+            Complete::All => Error::new(ErrorKind::OriginBufferBusy, CALL),
+        };
+        error.target(from.target).note(note)
     }
 }
 
@@ -146,6 +154,7 @@ pub trait Deliver {
     ///
     /// # Errors
     /// The error that the body returned; `OriginBufferBusy` for a result of an epoch that has not completed.
+    #[track_caller]
     fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output>;
 
     /// The error that the body returned, for the case that closing fails too.
@@ -164,7 +173,7 @@ impl<T> Deliver for Pending<'_, T> {
     #[inline(always)]
     fn deliver(self, closed: &Closed<'_>) -> Result<T> {
         match self.from {
-            Some(from) if !closed.includes(from) => Err(Self::too_early(from)),
+            Some(from) if !closed.includes(from) => Err(Self::too_early(from, closed)),
             _ => Ok(self.value),
         }
     }
@@ -189,7 +198,10 @@ impl<R: Deliver> Deliver for Option<R> {
     type Output = Option<R::Output>;
 
     fn deliver(self, closed: &Closed<'_>) -> Result<Self::Output> {
-        self.map(|value| value.deliver(closed)).transpose()
+        match self {
+            Some(value) => value.deliver(closed).map(Some),
+            None => Ok(None),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use crate::{Case, Outcome, case, stalled};
 pub(crate) const CASES: &[Case] = &[
     case!(mistakes_of_arguments_have_their_sentences, [2]).one_copy(),
     case!(mistakes_of_order_have_their_sentences, [2]).one_copy().under(&[""]),
+    case!(results_opened_early_have_their_sentence, [2]).one_copy().under(&[""]),
     case!(failures_of_others_have_their_sentences, [3]).one_copy().under(&[""]),
 ];
 
@@ -279,6 +280,26 @@ fn mistakes_of_order_have_their_sentences(team: &Team) -> Outcome {
         "on window W at rank 0 by rank 1 overlaps with another synchronization style \
             on the window, against its owner's post",
     );
+    team.barrier()?;
+    Ok(())
+}
+
+fn results_opened_early_have_their_sentence(team: &Team) -> Outcome {
+    let (window, other) = (Window::<u64>::allocate(team, 1)?, Window::<u64>::allocate(team, 1)?);
+    let (me, target) = (team.rank(), Rank(1 - team.rank().0));
+    let sentence = format!(
+        "opening of a result on window W at rank {target} by rank {me} touches an origin buffer whose operation is not complete: the \
+        result belongs to an epoch of another window or toward another rank; the closing call or a flush of its own epoch opens it"
+    );
+    window.lock(target, LockKind::Shared, |epoch| {
+        let value = epoch.get_value(target, 0)?;
+        let error = failed(other.lock(target, LockKind::Shared, |_| value));
+        says(error, other.id(), ErrorKind::OriginBufferBusy, &sentence);
+        let value = epoch.get_value(target, 0);
+        let error = failed(window.lock(me, LockKind::Shared, |_| value));
+        says(error, window.id(), ErrorKind::OriginBufferBusy, &sentence);
+        Ok::<(), Error>(())
+    })?;
     team.barrier()?;
     Ok(())
 }
