@@ -85,14 +85,14 @@ impl Served {
     }
 
     fn grant(&self, state: &mut State, rank: u32, request: u64, access: Granted, number: u64) -> Answer {
-        *state.origins.entry(rank).or_default() = Origin { access, request, ..Origin::default() };
+        **state.origins.entry(rank).or_default() = Origin { access, request, ..Origin::default() };
         Answer::Done(number)
     }
 
     pub(super) fn upgrade(&self, state: &mut State, rank: u32) -> Answer {
         let word = &self.control().word.0;
         let Some(Origin { access: access @ Granted::Lock(Sharing::Shared), .. }) =
-            state.origins.get_mut(&rank)
+            state.origins.get_mut(&rank).map(Box::as_mut)
         else {
             return Answer::NotAdmitted;
         };
@@ -107,7 +107,9 @@ impl Served {
     }
 
     pub(super) fn unlock(&self, state: &mut State, rank: u32) -> Answer {
-        let Some(Origin { access: Granted::Lock(sharing), verdict, .. }) = state.origins.remove(&rank) else {
+        let Some(Origin { access: Granted::Lock(sharing), verdict, .. }) =
+            state.origins.remove(&rank).map(|origin| *origin)
+        else {
             return Answer::NotAdmitted;
         };
         self.give_back(rank, sharing);
@@ -176,7 +178,7 @@ impl Served {
     }
 
     pub(super) fn complete(&self, state: &mut State, rank: u32) -> Answer {
-        match state.origins.remove(&rank) {
+        match state.origins.remove(&rank).map(|origin| *origin) {
             Some(Origin { access: Granted::Start(number), verdict, .. }) => {
                 let ends = &self.control().ends.0;
                 ends.tally.complete(&self.peer(rank).origin, number);
@@ -191,7 +193,7 @@ impl Served {
 
     /// What a rank is told whose request was not admitted.
     pub(super) fn refusal(&self, state: &mut State, rank: u32) -> Answer {
-        match state.origins.get_mut(&rank) {
+        match state.origins.get_mut(&rank).map(Box::as_mut) {
             Some(Origin { access: Granted::Refused, verdict, told, .. }) => {
                 *told = true;
                 verdict.answer(0)
@@ -211,7 +213,7 @@ impl Served {
                 return;
             }
         }
-        match state.origins.get(&rank) {
+        match state.origins.get(&rank).map(Box::as_ref) {
             Some(origin) if origin.request == request => match origin.access {
                 Granted::Lock(_) => drop(self.unlock(state, rank)),
                 Granted::Start(_) => drop(self.complete(state, rank)),
@@ -266,7 +268,7 @@ impl Served {
                 return Ok(Some((answer, data)));
             }
             let origin = Origin { access, request: parked.request, ..Origin::default() };
-            state.origins.insert(parked.rank, origin);
+            state.origins.insert(parked.rank, Box::new(origin));
             match answer {
                 // Where a part is exposed the origin has to look at its transfers first.
                 Answer::Done(number) if parked.envelope.is_some() && data.is_empty() => {

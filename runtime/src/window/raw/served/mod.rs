@@ -92,8 +92,8 @@ pub(super) enum Extents {
 
 #[derive(Default)]
 struct State {
-    /// Ranks of the team that have been granted something.
-    origins: HashMap<u32, Origin>,
+    /// Ranks of the team that have been granted something. Boxed, since a table has room for several, and most windows need few.
+    origins: HashMap<u32, Box<Origin>>,
     parked: Vec<Parked>,
     shut: bool,
 }
@@ -459,7 +459,7 @@ impl Served {
         match (origin.access, origin.verdict) {
             // It stays so until its complete.
             (Granted::Refused, Verdict::NotStarted(_)) => origin.told = true,
-            (Granted::Refused, _) => *origin = Origin::default(),
+            (Granted::Refused, _) => **origin = Origin::default(),
             _ => origin.verdict = Verdict::Done,
         }
         answer
